@@ -1,0 +1,33 @@
+PYTHON ?= python3.11
+VENV := .venv
+STAMP := $(VENV)/.installed
+
+.PHONY: help env test check demo bench clean
+
+help:            ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+
+env: $(STAMP)    ## the environment in .venv, from the pinned versions
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(VENV)/bin/pip check
+	touch $@
+
+check: env       ## style and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+test: check      ## style, types and the test suite
+	$(VENV)/bin/python -m pytest
+
+demo: env        ## a simulated crowd, cleaned and ranked by `urlr fit`
+	$(VENV)/bin/python -m tests.demo demo
+
+bench: env       ## speed and memory against the stated bars (minutes)
+	$(VENV)/bin/python -m tests.bench
+
+clean:           ## remove what the targets above made
+	rm -rf $(VENV) demo bench-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

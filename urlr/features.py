@@ -1,0 +1,370 @@
+"""Feature tables: what an item looks like, as numbers, and what is odd about the columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from urlr.arrays import Floats, Ints, Mask
+from urlr.errors import FeatureError
+from urlr.ids import plural, read_ids, shown, shown_some
+from urlr.steps import Impute, Standardise
+
+_PAIRS_LIMIT = 2000
+"""Above this many columns (or this many of both rows and columns, for the rank) a d x d matrix
+costs more than the finding is worth."""
+_COLLINEAR = 0.999999
+_NUMBER_KINDS = frozenset(
+    {"integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTable:
+    """Items and their raw features."""
+
+    items: pd.Index[Any]
+    """(n_items,) distinct ids, whole numbers and text kept apart."""
+    columns: tuple[str, ...]
+    """(n_features,) distinct names of the numeric columns."""
+    values: Floats
+    """(n_items, n_features) finite numbers, NaN where missing."""
+    ignored: tuple[str, ...]
+    """Columns left out because they hold no numbers."""
+
+    def take(self, rows: Ints) -> FeatureTable:
+        """Return the table of the given rows, by position, in that order."""
+        return FeatureTable(
+            self.items.take(rows), self.columns, np.take(self.values, rows, axis=0), self.ignored
+        )
+
+
+def feature_table(features: pd.DataFrame) -> FeatureTable:
+    """Read a DataFrame of features.
+
+    Parameters
+    ----------
+    features : DataFrame
+        One row per item. Ids are in a column `item` or, without one, in the index. Truth values
+        become 0 and 1; a column `embedding` of equally long lists becomes `embedding_0`,
+        `embedding_1`, ...; columns of text or anything else are ignored and listed.
+
+    Raises
+    ------
+    FeatureError
+        No rows or no numeric column; no ids; ids or column names that repeat; infinite values;
+        embeddings of unequal length.
+    """
+    if not isinstance(features, pd.DataFrame):
+        raise FeatureError(
+            f"features must be a pandas DataFrame, not {type(features).__name__}; "
+            "make one with a row for each item."
+        )
+    if features.empty:
+        raise FeatureError(
+            f"the feature table is empty ({plural(len(features), 'row')}, "
+            f"{plural(features.shape[1], 'column')}); give a row for each item and a column for "
+            "each feature."
+        )
+    names = [str(name) for name in features.columns]
+    _refuse_repeated(names)
+    items = _item_ids(features, names)
+
+    pieces: list[tuple[list[str], pd.Series[Any] | Floats]] = []
+    ignored: list[str] = []
+    for place, name in enumerate(names):
+        if name == "item":
+            continue
+        column = features.iloc[:, place]
+        if name == "embedding" and (column.isna().all() or not _is_numeric(column)):
+            expanded = _embeddings(column, items)
+            pieces.append(([f"embedding_{k}" for k in range(expanded.shape[1])], expanded))
+        elif _is_numeric(column):
+            pieces.append(([name], column))
+        else:
+            ignored.append(name)
+    if not pieces:
+        held = f"; {shown_some(ignored)} hold text or other things" if ignored else ""
+        raise FeatureError(
+            f"the feature table has no numeric column{held}. Give at least one column of numbers, "
+            "or a column `embedding` of lists."
+        )
+    columns = [name for names_of_piece, _ in pieces for name in names_of_piece]
+    _refuse_repeated(columns)
+    if len(pieces) == 1 and isinstance(pieces[0][1], np.ndarray):
+        values = pieces[0][1]
+    else:
+        values = np.empty((len(features), len(columns)))
+        start = 0
+        for names_of_piece, piece in pieces:
+            stop = start + len(names_of_piece)
+            if isinstance(piece, np.ndarray):
+                values[:, start:stop] = piece
+            else:
+                values[:, start] = _numbers(piece)
+            start = stop
+    refuse_infinite(values, columns, items)
+    return FeatureTable(items, tuple(columns), values, tuple(ignored))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProblems:
+    """What a careful person would want to know about the columns before trusting them."""
+
+    n_columns: int
+    constant: tuple[str, ...]
+    """Columns with one value (up to rounding) wherever they have any; they are not used."""
+    missing: tuple[tuple[str, int], ...]
+    """Columns with some missing values, and how many."""
+    missing_everywhere: tuple[str, ...]
+    """Columns without a single value; they are not used."""
+    collinear: tuple[tuple[str, ...], ...]
+    """Groups of columns that are one column up to an affine map: |correlation| > 0.999999,
+    missing values taken as the mean."""
+    n_varying: int
+    """Columns neither constant nor missing everywhere."""
+    rank: int | None
+    """Numerical rank of the standardised varying columns; None if too expensive."""
+    pairs_skipped: bool
+    """True if there were too many columns to look for collinear ones."""
+
+    def sentences(self) -> list[str]:
+        """One sentence per finding, for people; empty if there is nothing to say."""
+        found = []
+        if self.missing_everywhere:
+            columns = plural(len(self.missing_everywhere), "column")
+            found.append(
+                f"{columns} without a value, not used: {shown_some([*self.missing_everywhere])}."
+            )
+        if self.constant:
+            columns = plural(len(self.constant), "constant column")
+            found.append(f"{columns}, not used: {shown_some([*self.constant])}.")
+        if self.missing:
+            columns = plural(len(self.missing), "column")
+            counts = [f"{shown(name)} ({count:,})" for name, count in self.missing]
+            found.append(f"{columns} with missing values: {shown_some(counts)}.")
+        if self.collinear:
+            groups = plural(len(self.collinear), "group")
+            each = "; ".join(shown_some([*group]) for group in self.collinear[:3])
+            more = f"; and {len(self.collinear) - 3:,} more" if len(self.collinear) > 3 else ""
+            found.append(f"{groups} of columns that repeat each other: {each}{more}.")
+        if self.rank is not None and self.rank < self.n_varying:
+            found.append(f"The {self.n_varying:,} varying columns have rank {self.rank:,} only.")
+        if self.pairs_skipped:
+            found.append(f"Not searched for repeated columns: there are {self.n_varying:,}.")
+        return found
+
+
+def column_problems(values: Floats, columns: Sequence[str]) -> ColumnProblems:
+    """Constant, missing, repeated and dependent columns, in O(n_items n_features^2).
+
+    Parameters
+    ----------
+    values : (n_items, n_features)
+        Raw features, NaN where missing.
+    columns : (n_features,)
+        Their names.
+    """
+    names = np.array(columns, dtype=object)
+    n_missing = np.count_nonzero(np.isnan(values), axis=0)
+    impute = Impute.fit(values)
+    # Indicators of missing values come last; here only the columns themselves matter.
+    filled = impute.apply(values)[:, : len(impute.kept)]
+    standardise = Standardise.fit(filled)
+    varying = names[impute.kept[standardise.kept]]
+    constant = np.delete(names[impute.kept], standardise.kept)
+    standard = standardise.apply(filled)
+    n_rows, n_varying = standard.shape
+    gram: Floats | None = None
+    collinear: tuple[tuple[str, ...], ...] = ()
+    if n_varying <= _PAIRS_LIMIT:
+        gram = standard.T @ standard
+        collinear = _groups(np.abs(gram) > _COLLINEAR * n_rows, varying)
+    if n_rows < n_varying:
+        gram = standard @ standard.T if n_rows <= _PAIRS_LIMIT else None
+    return ColumnProblems(
+        n_columns=len(names),
+        constant=tuple(constant),
+        missing=tuple(
+            (str(name), int(count))
+            for name, count in zip(names, n_missing, strict=True)
+            if 0 < count < len(values)
+        ),
+        missing_everywhere=tuple(names[n_missing == len(values)]),
+        collinear=collinear,
+        n_varying=n_varying,
+        rank=None if gram is None else _rank(gram, max(standard.shape)),
+        pairs_skipped=n_varying > _PAIRS_LIMIT,
+    )
+
+
+def refuse_infinite(
+    values: Floats, columns: Sequence[str], items: pd.Index[Any] | None = None
+) -> None:
+    """Raise FeatureError if a value is infinite, naming columns and, if known, items."""
+    infinite: Mask = np.isinf(values)
+    if not infinite.any():
+        return
+    count = int(np.count_nonzero(infinite))
+    where = shown_some([columns[int(k)] for k in np.flatnonzero(infinite.any(axis=0))])
+    rows = np.flatnonzero(infinite.any(axis=1))
+    who = f"items {shown_some(list(items.take(rows)))}" if items is not None else "some rows"
+    raise FeatureError(
+        f"{plural(count, 'feature value is', 'feature values are')} infinite (columns {where}; "
+        f"{who}); replace them with numbers, or leave them missing."
+    )
+
+
+def _refuse_repeated(names: list[str]) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise FeatureError(
+            f"{plural(len(repeated), 'column name appears', 'column names appear')} more than once "
+            f"({shown_some(repeated)}); rename or drop the repeated columns."
+        )
+
+
+def _item_ids(features: pd.DataFrame, names: list[str]) -> pd.Index[Any]:
+    n = len(features)
+    index = features.index
+    if "item" in names:
+        source = "column `item`"
+        ids = read_ids(features.iloc[:, names.index("item")])
+    elif (
+        isinstance(index, pd.RangeIndex)
+        and (index.start, index.step) == (0, 1)
+        and index.name is None
+    ):
+        raise FeatureError(
+            f"the feature table does not say which items its {plural(n, 'row')} describe: it has "
+            "no column `item`, and its index only counts the rows. Add the column, or set the "
+            "index with features.set_index(...); if the items really are 0, 1, 2, ..., name the "
+            "index with features.rename_axis('item')."
+        )
+    else:
+        source = "index"
+        ids = read_ids(index)
+    for mask, what in (
+        (ids.missing, "have no item id"),
+        (ids.empty, "have an empty item id"),
+        (ids.unusable, "have an item id that is neither a whole number nor text"),
+    ):
+        if mask.any():
+            rows = np.flatnonzero(mask)
+            raise FeatureError(
+                f"{len(rows):,} of {plural(n, 'row')} {what} in the {source} of the feature table "
+                f"(rows {shown_some(list(rows + 1))}, counting from 1); name the items or drop "
+                "the rows."
+            )
+    repeated = ids.values[ids.values.duplicated()].unique()
+    if len(repeated):
+        raise FeatureError(
+            f"{plural(len(repeated), 'item appears', 'items appear')} more than once in the "
+            f"{source} of the feature table ({shown_some(list(repeated))}); keep one row for each."
+        )
+    return ids.values.rename(None)
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    if column.dtype == object:  # numbers with None among them, Decimals, or no value at all
+        return pd.api.types.infer_dtype(column, skipna=True) in _NUMBER_KINDS
+    if pd.api.types.is_complex_dtype(column.dtype):
+        return False
+    return pd.api.types.is_numeric_dtype(column.dtype) or (
+        pd.api.types.is_bool_dtype(column.dtype)  # of pyarrow
+        and not isinstance(column.dtype, pd.CategoricalDtype)
+    )
+
+
+def _numbers(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
+    if column.dtype == object:
+        return np.array([_number(value) for value in column])
+    if isinstance(column.dtype, np.dtype):
+        return column.to_numpy()
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _number(value: Any) -> float:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def _embeddings(column: pd.Series[Any], items: pd.Index[Any]) -> Floats:
+    """Lists as a matrix; a row without a list is missing."""
+    rows = [_vector(value) for value in column]
+    bad = [k for k, row in enumerate(rows) if row is not None and (row.ndim != 1 or row.size == 0)]
+    if bad:
+        raise FeatureError(
+            f"{len(bad):,} of {plural(len(rows), 'row')} hold something else than a flat list of "
+            f"numbers in column `embedding` (items {shown_some(list(items.take(bad)))}); "
+            "give every item a list of numbers, or leave it missing."
+        )
+    lengths = Counter(len(row) for row in rows if row is not None)
+    if not lengths:
+        raise FeatureError(
+            f"column `embedding` holds no list in any of {plural(len(rows), 'row')}; "
+            "fill it, or drop it."
+        )
+    if len(lengths) != 1:
+        found = ", ".join(
+            f"{plural(length, 'number')} for {plural(count, 'item')}"
+            for length, count in lengths.most_common(3)
+        )
+        usual = lengths.most_common(1)[0][0]
+        odd = [k for k, row in enumerate(rows) if row is not None and len(row) != usual]
+        raise FeatureError(
+            f"column `embedding` holds lists of {len(lengths):,} different lengths ({found}; "
+            f"items {shown_some(list(items.take(odd)))}); every list must be equally long."
+        )
+    matrix = np.full((len(rows), next(iter(lengths))), np.nan)
+    for k, row in enumerate(rows):
+        if row is not None:
+            matrix[k] = row
+    return matrix
+
+
+def _vector(value: Any) -> np.ndarray[Any, Any] | None:
+    """A list as an array, None if missing, an array that is not 1-d if it is no list of numbers."""
+    if value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value))):
+        return None
+    nothing = np.zeros(())
+    if isinstance(value, str | bytes | dict) or not hasattr(value, "__len__"):
+        return nothing
+    try:
+        vector = np.asarray(value)
+        if vector.dtype == object:
+            if pd.api.types.infer_dtype(vector.ravel(), skipna=True) not in _NUMBER_KINDS:
+                return nothing
+            return np.array([_number(entry) for entry in vector])
+    except (TypeError, ValueError):  # ragged or foreign
+        return nothing
+    return vector if vector.dtype.kind in "biuf" else nothing
+
+
+def _groups(linked: Mask, names: np.ndarray[Any, Any]) -> tuple[tuple[str, ...], ...]:
+    """Names joined by links, for each group of two or more, in the order of the columns."""
+    first, second = np.nonzero(np.triu(linked, 1))
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=linked.shape)
+    _, label = connected_components(graph, directed=False)
+    order = np.unique(label[first])
+    groups = [tuple(names[label == group]) for group in order]
+    place = {name: k for k, name in enumerate(names)}
+    return tuple(sorted(groups, key=lambda group: place[group[0]]))
+
+
+def _rank(gram: Floats, size: int) -> int:
+    if len(gram) == 0:
+        return 0
+    spectrum = np.linalg.eigvalsh(gram)
+    return int(np.count_nonzero(spectrum > size * np.finfo(np.float64).eps * spectrum[-1]))

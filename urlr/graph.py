@@ -1,0 +1,184 @@
+"""The comparison graph: votes gathered into directed weighted edges, and its products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from urlr import kernels
+from urlr.arrays import Codes, Floats, Ints, Mask
+from urlr.errors import FeatureError, VoteError
+from urlr.features import feature_table
+from urlr.ids import positions
+from urlr.spaces import original_space
+from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonGraph:
+    """Directed edges winner -> loser between items, with weights, targets and item features.
+
+    All votes for one item over another are one edge with target 1; ties between two items are
+    one edge with target 0. Edges are sorted by winner, then loser.
+    """
+
+    items: pd.Index[Any]
+    """(n_items,) the compared items."""
+    winner: Codes
+    """(n_edges,) position of the winner; of the first item for a tie."""
+    loser: Codes
+    """(n_edges,) position of the loser; of the second item for a tie."""
+    weight: Floats
+    """(n_edges,) w: total weight of the edge's votes."""
+    target: Floats
+    """(n_edges,) y: 1, or 0 for a tie."""
+    edge_of_row: Codes
+    """(n_rows,) edge of each input vote, -1 for rows that do not count."""
+    features: Floats | None
+    """(n_items, n_features) Phi; None ranks the items alone (Phi = I)."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of compared items."""
+        return len(self.items)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of directed edges."""
+        return self.winner.size
+
+    @property
+    def n_features(self) -> int:
+        """Number of coefficients of the scores: columns of Phi, or items without features."""
+        return self.n_items if self.features is None else self.features.shape[1]
+
+    def with_features(self, features: Floats | None) -> "ComparisonGraph":
+        """Return the same edges in another feature space; columns are centred, which no edge sees."""
+        if features is None:
+            return replace(self, features=None)
+        if features.ndim != 2 or features.shape[0] != self.n_items:
+            raise FeatureError(
+                f"features have shape {features.shape}; the graph has {self.n_items:,} items, "
+                "one row each is needed."
+            )
+        if not np.isfinite(features).all():
+            raise FeatureError(
+                f"{np.count_nonzero(~np.isfinite(features)):,} feature values are not finite; "
+                "impute or drop them first."
+            )
+        centred = np.ascontiguousarray(features - features.mean(axis=0), dtype=np.float64)
+        return replace(self, features=centred)
+
+    def keep(self, edges: Mask) -> "ComparisonGraph":
+        """Return the graph without the other edges; all items stay, votes of dropped edges get -1."""
+        place = np.full(self.n_edges + 1, -1, np.int32)
+        place[:-1][edges] = np.arange(np.count_nonzero(edges), dtype=np.int32)
+        return replace(
+            self,
+            winner=self.winner[edges],
+            loser=self.loser[edges],
+            weight=self.weight[edges],
+            target=self.target[edges],
+            edge_of_row=place[self.edge_of_row],
+        )
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Phi beta, one score per item."""
+        return coefficients if self.features is None else self.features @ coefficients
+
+    def margins(self, scores: Floats) -> Floats:
+        """C theta: score of the winner less score of the loser, per edge."""
+        return scores[self.winner] - scores[self.loser]
+
+    def pull(self, values: Floats) -> Floats:
+        """C'v per item, for values per edge."""
+        return np.asarray(kernels.net_pull(self.winner, self.loser, values, self.n_items))
+
+    def project(self, per_item: Floats) -> Floats:
+        """Phi'g: values per item, in the space of the coefficients."""
+        return per_item if self.features is None else self.features.T @ per_item
+
+    def gram(self, edges: Mask, weight: Floats | None = None) -> Floats:
+        """X'FX over the given edges, by way of the graph Laplacian: |E| d + N d^2 work."""
+        features = np.eye(self.n_items) if self.features is None else self.features
+        half = kernels.half_laplacian(
+            self.winner,
+            self.loser,
+            self.weight if weight is None else weight,
+            edges,
+            features,
+        )
+        product = features.T @ half
+        return np.asarray(product + product.T)
+
+    def components(self) -> Ints:
+        """(n_items,) number of the connected component of each item."""
+        ones = np.ones(self.n_edges, np.int8)
+        shape = (self.n_items, self.n_items)
+        links = sparse.coo_array((ones, (self.winner, self.loser)), shape=shape)
+        _, labels = sparse.csgraph.connected_components(links, directed=False)
+        return np.asarray(labels, np.int64)
+
+
+def comparison_graph(
+    votes: pd.DataFrame | VoteTable, features: pd.DataFrame | None = None
+) -> ComparisonGraph:
+    """Gather votes into the directed weighted edges of the comparison graph.
+
+    Parameters
+    ----------
+    votes
+        A table of votes (see `vote_table`), or one already read.
+    features
+        Numeric columns by item; imputed and standardised here. None for no features.
+
+    Raises
+    ------
+    VoteError
+        When no row counts.
+    """
+    if features is None:
+        return graph_of(votes if isinstance(votes, VoteTable) else vote_table(votes))
+    table = feature_table(features)
+    read = votes if isinstance(votes, VoteTable) else vote_table(votes, known_items=table.items)
+    graph = graph_of(read)
+    values = table.values[positions(table.items, graph.items)]
+    return graph.with_features(original_space(values, table.columns).map(values))
+
+
+def graph_of(votes: VoteTable) -> ComparisonGraph:
+    """Gather the rows that count into edges; no features yet."""
+    rows = np.flatnonzero((votes.status != REJECTED) & (votes.status != SKIPPED))
+    if rows.size == 0:
+        raise VoteError(_nothing_counts(votes))
+    n = len(votes.items)
+    tie = votes.status[rows] == TIE
+    head = votes.winner[rows].astype(np.int64)
+    tail = votes.loser[rows].astype(np.int64)
+    low, high = np.minimum(head[tie], tail[tie]), np.maximum(head[tie], tail[tie])
+    head[tie], tail[tie] = low, high
+    key = (head * n + tail) * 2 + tie
+    keys, edge = np.unique(key, return_inverse=True)
+    edge_of_row = np.full(len(votes.status), -1, np.int32)
+    edge_of_row[rows] = edge
+    pair = keys // 2
+    return ComparisonGraph(
+        items=votes.items,
+        winner=(pair // n).astype(np.int32),
+        loser=(pair % n).astype(np.int32),
+        weight=np.bincount(edge, weights=votes.weight[rows], minlength=keys.size),
+        target=1.0 - (keys % 2),
+        edge_of_row=edge_of_row,
+        features=None,
+    )
+
+
+def _nothing_counts(votes: VoteTable) -> str:
+    if len(votes.status) == 0:
+        return "there are no votes: the table has 0 rows."
+    why = "; ".join(f"{count:,} {reason}" for reason, count in votes.reasons.items())
+    return f"none of the {len(votes.status):,} votes can be used: {why}."

@@ -1,0 +1,234 @@
+"""How far a ranking is from the votes, from the truth, and how well suspicion finds wrong votes.
+
+Two meanings of "Kendall" live here side by side: against *votes* (`kendall_distance`,
+`kendall_tau`, `held_out_agreement`), and against a table of *true scores* (`tau_distance`,
+`tau_b`, `tau_top`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from urlr.arrays import Floats, Ints, Mask
+from urlr.errors import VoteError
+from urlr.ids import plural, positions, read_ids, shown_some
+
+Weigh = Literal["votes", "annotators"]
+"""Whether every vote counts by its weight, or every annotator counts the same."""
+
+
+def kendall_distance(
+    scores: pd.Series[Any], votes: pd.DataFrame, *, weigh: Weigh = "votes"
+) -> float:
+    """Weighted share of decisive votes that the scores order wrongly; equal scores count one half.
+
+    Parameters
+    ----------
+    scores
+        Score by item; an item whose score is NaN counts as having none.
+    votes
+        Columns `winner`, `loser`, and optionally `weight` (1 if absent), `annotator`, and
+        `outcome`, whose rows "tie" are left out.
+    weigh
+        "annotators" gives each annotator total weight 1, so that nobody wins by voting often.
+        Votes without a name then count together as one annotator.
+
+    Raises
+    ------
+    VoteError
+        If no decisive vote has weight, a voted item has no score, a vote compares an item with
+        itself, a weight is negative or not finite, or annotators are asked for and not there.
+    """
+    decisive = votes.loc[votes["outcome"] != "tie"] if "outcome" in votes.columns else votes
+    weights = _weights(decisive, weigh)
+    known = scores.dropna()
+    items = _items(known, "score")
+    winner, loser = _places(items, decisive["winner"]), _places(items, decisive["loser"])
+    absent = (winner < 0) | (loser < 0)
+    if absent.any():
+        names = pd.concat([decisive["winner"][winner < 0], decisive["loser"][loser < 0]]).unique()
+        raise VoteError(
+            f"{absent.sum():,} of {plural(len(decisive), 'decisive vote')} name "
+            f"{plural(len(names), 'item')} without a score ({shown_some(list(names))}); "
+            "score these items or leave their votes out."
+        )
+    if (same := int(np.count_nonzero(winner == loser))) > 0:
+        raise VoteError(
+            f"{same:,} of {plural(len(decisive), 'decisive vote')} compare an item with itself; "
+            "drop them."
+        )
+    values = known.to_numpy(np.float64)
+    won, lost = values[winner], values[loser]
+    wrong = np.where(won == lost, 0.5, won < lost)
+    return min(1.0, float(wrong @ weights) / float(weights.sum()))
+
+
+def kendall_tau(scores: pd.Series[Any], votes: pd.DataFrame, *, weigh: Weigh = "votes") -> float:
+    """Agreement with the votes from -1 to 1: `1 - 2 * kendall_distance`."""
+    return 1.0 - 2.0 * kendall_distance(scores, votes, weigh=weigh)
+
+
+def held_out_agreement(
+    scores: pd.Series[Any], votes: pd.DataFrame, *, weigh: Weigh = "votes"
+) -> float:
+    """Weighted share of decisive votes that the scores order rightly: `1 - kendall_distance`."""
+    return 1.0 - kendall_distance(scores, votes, weigh=weigh)
+
+
+def tau_b(scores: pd.Series[Any], truth: pd.Series[Any]) -> float:
+    """Kendall's tau-b over the items that have both a score and a true score.
+
+    Scores that are all equal say nothing and get 0.
+
+    Raises
+    ------
+    VoteError
+        If fewer than two items have both, or the truth is the same for all of them.
+    """
+    return _tau_b(*_common(scores, truth))
+
+
+def tau_distance(scores: pd.Series[Any], truth: pd.Series[Any]) -> float:
+    """Share of the pairs with different truth that are ordered wrongly; equal scores count half.
+
+    With `T` such pairs, `C` of them concordant and `D` discordant, this is
+    `(1 - (C - D) / T) / 2`, where `C - D` is the numerator of tau-b: O(n log n).
+
+    Raises
+    ------
+    VoteError
+        If fewer than two items have both, or the truth is the same for all of them.
+    """
+    values, true = _common(scores, truth)
+    differing = _untied_pairs(true)
+    numerator = round(
+        _tau_b(values, true) * math.sqrt(_untied_pairs(values)) * math.sqrt(differing)
+    )
+    return (1.0 - numerator / differing) / 2.0
+
+
+def tau_top(scores: pd.Series[Any], truth: pd.Series[Any], *, share: float = 0.1) -> float:
+    """Kendall's tau-b over the true top `share` of the items, at least two.
+
+    Items as good as the last of the top belong to it too.
+
+    Raises
+    ------
+    VoteError
+        If fewer than two items have both, or the truth is the same for the whole top.
+    """
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    values, true = _common(scores, truth)
+    # A share such as 0.1 has no exact binary form; 0.07 of 100 items are 7, not 8.
+    size = max(2, math.ceil(share * len(true) - 1e-9))
+    top = true >= np.partition(true, len(true) - size)[len(true) - size]
+    return _tau_b(values[top], true[top])
+
+
+def outlier_auc(suspicion: Floats, wrong: Mask) -> float:
+    """Chance that a wrong vote is more suspicious than a right one; equal suspicion counts half.
+
+    Parameters
+    ----------
+    suspicion
+        (n_votes,) higher is more suspicious.
+    wrong
+        (n_votes,) whether the vote is wrong.
+
+    Raises
+    ------
+    VoteError
+        If the lengths differ, a suspicion is NaN, or the votes are all wrong or all right.
+    """
+    suspicion, wrong = np.asarray(suspicion, np.float64), np.asarray(wrong, np.bool_)
+    if suspicion.shape != wrong.shape:
+        raise VoteError(f"{suspicion.size:,} suspicions for {plural(wrong.size, 'vote')}.")
+    if (missing := int(np.count_nonzero(np.isnan(suspicion)))) > 0:
+        raise VoteError(f"{missing:,} of {plural(wrong.size, 'vote')} have no suspicion (NaN).")
+    n_wrong = int(np.count_nonzero(wrong))
+    n_right = wrong.size - n_wrong
+    if n_wrong == 0 or n_right == 0:
+        raise VoteError(
+            f"{n_wrong:,} of {plural(wrong.size, 'vote')} are wrong; AUC needs both kinds."
+        )
+    ranks = np.asarray(stats.rankdata(suspicion), np.float64)
+    return (float(ranks[wrong].sum()) / n_wrong - (n_wrong + 1) / 2) / n_right
+
+
+def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
+    """Weight of each decisive vote, by annotator if so asked."""
+    if weigh not in ("votes", "annotators"):
+        raise ValueError(f'weigh must be "votes" or "annotators", got {weigh!r}')
+    n_votes = len(decisive)
+    weights = np.ones(n_votes)
+    if "weight" in decisive.columns:
+        weights = decisive["weight"].to_numpy(np.float64, na_value=np.nan)
+        bad = int(np.count_nonzero(~np.isfinite(weights) | (weights < 0)))
+        if bad > 0:
+            raise VoteError(
+                f"{bad:,} of {plural(n_votes, 'decisive vote')} have a negative, missing or "
+                "infinite weight."
+            )
+    if not weights.any():
+        raise VoteError(f"None of {plural(n_votes, 'decisive vote')} has weight; nothing to count.")
+    if weigh == "votes":
+        return weights
+    if "annotator" not in decisive.columns:
+        raise VoteError(
+            "These votes have no column 'annotator'; name the annotators or weigh by votes."
+        )
+    codes, _ = pd.factorize(decisive["annotator"], use_na_sentinel=False)
+    total = np.bincount(codes, weights)[codes]
+    return np.divide(weights, total, out=np.zeros(n_votes), where=total > 0)
+
+
+def _items(values: pd.Series[Any], what: str) -> pd.Index[Any]:
+    """Ids of a table of scores, each once."""
+    items = read_ids(values.index).values
+    if not items.is_unique:
+        twice = items[items.duplicated()].unique()
+        raise VoteError(
+            f"{plural(len(twice), 'item')} with more than one {what} ({shown_some(list(twice))})."
+        )
+    return items
+
+
+def _places(items: pd.Index[Any], column: pd.Series[Any]) -> Ints:
+    """Place of each row's item among `items`, -1 where absent."""
+    codes, names = pd.factorize(column)
+    ids = read_ids(pd.Index(names))
+    place = np.where(ids.usable, positions(items, ids.values), -1)
+    return np.append(place, -1)[codes]
+
+
+def _common(scores: pd.Series[Any], truth: pd.Series[Any]) -> tuple[Floats, Floats]:
+    """Score and true score of the items that have both."""
+    scores, truth = scores.dropna(), truth.dropna()
+    place = positions(_items(scores, "score"), _items(truth, "true score"))
+    both = place >= 0
+    if np.count_nonzero(both) < 2:
+        raise VoteError(
+            f"{np.count_nonzero(both)} items have both a score (of {len(scores):,}) and a true "
+            f"score (of {len(truth):,}); at least 2 are needed. Do their ids match?"
+        )
+    return scores.to_numpy(np.float64)[place[both]], truth.to_numpy(np.float64)[both]
+
+
+def _tau_b(values: Floats, true: Floats) -> float:
+    if np.all(true == true[0]):
+        raise VoteError(f"All {len(true):,} items have the same true score; tau is undefined.")
+    if np.all(values == values[0]):
+        return 0.0
+    return float(stats.kendalltau(values, true).statistic)
+
+
+def _untied_pairs(values: Floats) -> int:
+    """Number of pairs with different values."""
+    counts = [int(count) for count in np.unique(values, return_counts=True)[1]]
+    return math.comb(len(values), 2) - sum(math.comb(count, 2) for count in counts)

@@ -1,0 +1,260 @@
+"""Feature spaces: the way from raw features to the numbers a model works with.
+
+Two are needed: the original space, for the ranking function, and a reduced one, in which outliers
+can show. Both start from raw values, so that new items need nothing but their table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from urlr.arrays import Floats
+from urlr.errors import FeatureError, ModelFileError
+from urlr.features import FeatureTable, refuse_infinite
+from urlr.ids import plural, shown, shown_some
+from urlr.projections import PCA, KernelPCA
+from urlr.steps import ChiSquare, Impute, Standardise
+
+Array = np.ndarray[Any, Any]
+Step = Impute | ChiSquare | Standardise | PCA | KernelPCA
+_STEPS: dict[str, type[Step]] = {
+    step.kind: step for step in (Impute, ChiSquare, Standardise, PCA, KernelPCA)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureMap:
+    """A fitted sequence of steps from raw columns to a feature space."""
+
+    columns: tuple[str, ...]
+    """Raw columns, in the order `map` expects."""
+    steps: tuple[Step, ...]
+
+    @property
+    def n_out(self) -> int:
+        """Dimension of the space."""
+        return self.steps[-1].n_out if self.steps else len(self.columns)
+
+    def map(self, values: Floats) -> Floats:
+        """Map (n_rows, n_columns) raw values, NaN where missing, to (n_rows, n_out)."""
+        if np.ndim(values) != 2 or np.shape(values)[1] != len(self.columns):
+            raise FeatureError(
+                f"the feature map takes rows of {plural(len(self.columns), 'value')}, got an array "
+                f"of shape {np.shape(values)}; use select() to order the columns of a table."
+            )
+        # One memory layout, so that equal values give equal bits.
+        mapped: Floats = np.ascontiguousarray(values, np.float64)
+        for step in self.steps:
+            mapped = step.apply(mapped)
+        return mapped
+
+    def select(self, table: FeatureTable) -> Floats:
+        """Raw values of a table in the order of `columns`; columns not needed are left out."""
+        if table.columns == self.columns:
+            return table.values
+        places = pd.Index(table.columns, dtype=object).get_indexer(
+            pd.Index(self.columns, dtype=object)
+        )
+        lacking = [self.columns[k] for k in np.flatnonzero(places < 0)]
+        if lacking:
+            ignored = [name for name in lacking if name in table.ignored]
+            but = f" ({shown_some(ignored)} not numeric in this table)" if ignored else ""
+            raise FeatureError(
+                f"the model needs {plural(len(lacking), 'column')} the table lacks: "
+                f"{shown_some(lacking)}{but}. Give the columns the model was trained on."
+            )
+        return np.take(table.values, places, axis=1)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """A description fit for JSON, and named arrays: all there is to know."""
+        steps: list[dict[str, Any]] = []
+        arrays: dict[str, Array] = {}
+        for place, step in enumerate(self.steps):
+            described: dict[str, Any] = {"kind": step.kind}
+            for name, kind in step.plain.items():
+                value = getattr(step, name)
+                described[name] = list(value) if kind == "names" else value
+            steps.append(described)
+            arrays |= {f"{place}.{name}": getattr(step, name) for name in step.arrays}
+        return {"columns": list(self.columns), "steps": steps}, arrays
+
+    @classmethod
+    def from_state(cls, description: Mapping[str, Any], arrays: Mapping[str, Array]) -> FeatureMap:
+        """Rebuild a map from `to_state`, checked part by part; its output is the same to the bit.
+
+        Raises
+        ------
+        ModelFileError
+            Something is missing, foreign, or does not fit the rest.
+        """
+        if not isinstance(description, Mapping):
+            raise ModelFileError("the feature map in the model file has no description.")
+        columns = _texts(description.get("columns"), "columns of the feature map")
+        if len(set(columns)) < len(columns):
+            raise ModelFileError("the feature map in the model file repeats a column name.")
+        described = description.get("steps")
+        if not isinstance(described, list):
+            raise ModelFileError("the feature map in the model file has no list of steps.")
+        steps: list[Step] = []
+        width = len(columns)
+        for place, one in enumerate(described):
+            step = _step(one, arrays, place)
+            flaw = (
+                f"it takes {plural(step.n_in, 'column')} but gets {width:,}"
+                if step.n_in != width
+                else step.flaw()
+            )
+            if flaw:
+                raise ModelFileError(
+                    f"step {place} ({step.kind}) of the feature map in the model file is "
+                    f"damaged: {flaw}."
+                )
+            steps.append(step)
+            width = step.n_out
+        return cls(columns, tuple(steps))
+
+
+def original_space(values: Floats, columns: Sequence[str], *, chi_square: int = 0) -> FeatureMap:
+    """Space of the ranking function: gaps filled, [chi-square map,] columns standardised.
+
+    Parameters
+    ----------
+    values : (n_items, n_features)
+        Raw features, NaN where missing.
+    columns : (n_features,)
+        Their names.
+    chi_square
+        Sample steps (1 to 3) of the additive chi-square map, for histograms; 0 for none.
+
+    Raises
+    ------
+    FeatureError
+        No column varies; a value is infinite, or negative under the chi-square map.
+    """
+    if np.ndim(values) != 2 or np.shape(values)[1] != len(columns):
+        raise FeatureError(
+            f"expected rows of {plural(len(columns), 'value')}, one for each column name, got an "
+            f"array of shape {np.shape(values)}."
+        )
+    values = np.ascontiguousarray(values, np.float64)
+    refuse_infinite(values, columns)
+    impute = Impute.fit(values)
+    steps: list[Step] = [impute]
+    mapped = impute.apply(values)
+    if chi_square:
+        chi = ChiSquare.fit(
+            [columns[k] for k in impute.kept], len(impute.flagged), sample_steps=chi_square
+        )
+        steps.append(chi)
+        mapped = chi.apply(mapped)
+    standardise = Standardise.fit(mapped)
+    if standardise.n_out == 0:
+        raise FeatureError(
+            f"no feature tells the items apart: each of the {plural(len(columns), 'column')} "
+            f"({shown_some(list(columns))}) has one value, or none, over all "
+            f"{plural(len(values), 'item')}; give at least one column that varies."
+        )
+    return FeatureMap(tuple(columns), (*steps, standardise))
+
+
+def reduced_space(
+    original: FeatureMap,
+    values: Floats,
+    n_components: int,
+    *,
+    kernel: bool = False,
+    gamma: float | None = None,
+    exact_limit: int = 2000,
+    rng: np.random.Generator,
+) -> FeatureMap:
+    """Space of the outlier search: the original space reduced by PCA or kernel PCA.
+
+    Parameters
+    ----------
+    original
+        Map to the space to reduce.
+    values : (n_items, n_features)
+        Raw features, in the order of its columns.
+    n_components
+        Dimension wanted; the result has fewer if the numerical rank is lower.
+    kernel
+        Kernel PCA with an RBF kernel instead of PCA.
+    gamma
+        Width parameter of the kernel, 1 / (dimension x variance) if None.
+    exact_limit
+        Rows up to which kernel PCA is exact, and number of landmarks beyond.
+    rng
+        Draws the landmarks; otherwise unused.
+    """
+    if n_components < 1:
+        raise FeatureError(f"the reduced space needs 1 component or more, not {n_components}.")
+    mapped = original.map(values)
+    if len(mapped) == 0:
+        raise FeatureError("the reduced space needs items to be fitted to, got none.")
+    step: PCA | KernelPCA
+    if kernel:
+        step = KernelPCA.fit(mapped, n_components, gamma=gamma, exact_limit=exact_limit, rng=rng)
+    else:
+        step = PCA.fit(mapped, n_components)
+    if step.n_out == 0:
+        raise FeatureError(
+            f"no feature tells the {plural(len(mapped), 'item')} given apart, so there is no "
+            "reduced space; give items that differ"
+            + (", or a larger gamma." if kernel and gamma is not None else ".")
+        )
+    return FeatureMap(original.columns, (*original.steps, step))
+
+
+def _texts(value: Any, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ModelFileError(f"the {what} in the model file are not a list of names.")
+    return tuple(value)
+
+
+def _step(described: Any, arrays: Mapping[str, Array], place: int) -> Step:
+    """One step, every part present and of the right type; whether they agree is not checked."""
+    if not isinstance(described, Mapping):
+        raise ModelFileError(f"step {place} of the feature map in the model file is no step.")
+    kind = described.get("kind")
+    cls = _STEPS.get(kind) if isinstance(kind, str) else None
+    if cls is None:
+        raise ModelFileError(
+            f"step {place} of the feature map in the model file is of unknown kind "
+            f"{shown(kind)}; known are {', '.join(_STEPS)}. A newer urlr may know it."
+        )
+    parts: dict[str, Any] = {}
+    for name, wanted in cls.plain.items():
+        what = f"`{name}` of step {place} ({kind})"
+        value: Any = described.get(name)
+        if wanted == "names":
+            parts[name] = _texts(value, what)
+        elif type(value).__name__ != wanted or not 0 <= value < np.inf:
+            raise ModelFileError(
+                f"{what} of the feature map in the model file must be a number from 0 "
+                f"({wanted}), not {shown(repr(value))}."
+            )
+        else:
+            parts[name] = value
+    for name, (dtype, ndim) in cls.arrays.items():
+        key = f"{place}.{name}"
+        array: Any = arrays.get(key)
+        if array is None:
+            raise ModelFileError(f"the model file lacks the array {key} of the feature map.")
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != ndim:
+            found = f"{array.dtype} with {array.ndim}" if isinstance(array, np.ndarray) else "none"
+            raise ModelFileError(
+                f"the array {key} of the feature map in the model file must be "
+                f"{np.dtype(dtype)} with {plural(ndim, 'dimension')}, found {found}."
+            )
+        if not np.isfinite(array).all():
+            raise ModelFileError(
+                f"the array {key} of the feature map in the model file holds values that are "
+                "not finite."
+            )
+        parts[name] = np.ascontiguousarray(array)
+    return cls(**parts)

@@ -1,0 +1,233 @@
+"""Votes in: one validated, typed table in which every input row is accounted for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from urlr.arrays import Codes, Floats, Mask
+from urlr.errors import VoteError
+from urlr.ids import Ids, plural, positions, read_ids, shown, shown_some, sorted_uniques
+
+USED, TIE, SKIPPED, REJECTED = range(4)
+STATUSES = ("used", "tie", "skipped", "rejected")
+
+REASONS = (
+    "",
+    "skipped by the annotator",
+    "weight 0",
+    "missing item",
+    "empty item id",
+    "item id is neither text nor a whole number",
+    "missing or unknown outcome",
+    "compares an item with itself",
+    "weight is negative, missing or not finite",
+    "weight outside 1e-9 to 1e9",
+    "item has no features",
+    "repeated vote_id",
+)
+"""Why a row is not part of the graph; the position in this tuple is the code in `VoteTable`."""
+
+_SKIP, _ZERO, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME, _SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = (
+    range(1, len(REASONS))
+)
+
+# A vote 1e18 times another leaves nothing of it in 53 bits; sums of 10 million such weights are safe.
+_WEIGHT_RANGE = (1e-9, 1e9)
+
+Bytes = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteTable:
+    """Votes in input order, each row with its status; rows that count have item codes."""
+
+    items: pd.Index[Any]
+    """(n_items,) distinct items among the rows that count, in an order the rows cannot change."""
+    winner: Codes
+    """(n_rows,) position in `items` of the winner (of `item_a` for a tie), -1 if it counts not."""
+    loser: Codes
+    """(n_rows,) position in `items` of the loser (of `item_b` for a tie), -1 if it counts not."""
+    weight: Floats
+    """(n_rows,) weight of each row, 0 where it does not count."""
+    status: Bytes
+    """(n_rows,) USED, TIE, SKIPPED or REJECTED."""
+    reason: Bytes
+    """(n_rows,) why the row does not count, as a position in `REASONS`."""
+    frame: pd.DataFrame
+    """The input, untouched."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """read = used + ties + skipped + rejected."""
+        used, ties, skipped, rejected = np.bincount(self.status, minlength=4).tolist()
+        return {
+            "read": len(self.status),
+            "used": used,
+            "ties": ties,
+            "skipped": skipped,
+            "rejected": rejected,
+        }
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many rows do not count, by reason."""
+        counts = np.bincount(self.reason, minlength=len(REASONS))
+        return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
+
+    @property
+    def rejected(self) -> pd.DataFrame:
+        """The rejected rows as they came, each with its `reason`."""
+        rows = self.status == REJECTED
+        reason = pd.Series(np.asarray(REASONS, dtype=object)[self.reason[rows]], dtype="str")
+        return self.frame.loc[rows].assign(reason=reason.to_numpy())
+
+    def names(self) -> tuple[pd.Series[Any], pd.Series[Any]]:
+        """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
+        if "winner" in self.frame:
+            return self.frame["winner"], self.frame["loser"]
+        first, second = self.frame["item_a"], self.frame["item_b"]
+        swap = _read_outcomes(self.frame["outcome"]) == _OUTCOMES.index("b")
+        return first.where(~swap, second), second.where(~swap, first)
+
+
+def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None) -> VoteTable:
+    """Read votes, deciding for every row whether it counts and if not, why.
+
+    Parameters
+    ----------
+    votes
+        Either `winner, loser` or `item_a, item_b, outcome` (a | b | tie | skip), and optionally
+        `weight`, `annotator`, `time`, `vote_id`, `left`, `attribute`. Other columns are kept.
+    known_items
+        Items that have features. When given, votes on other items are rejected.
+
+    Raises
+    ------
+    VoteError
+        When the columns cannot be read, or the votes belong to several attributes.
+    """
+    _check_columns(votes)
+    n = len(votes)
+    reason = np.zeros(n, np.int8)
+
+    def reject(rows: Mask, why: int) -> None:
+        reason[rows & (reason == 0)] = why
+
+    tie = np.zeros(n, np.bool_)
+    swap = np.zeros(n, np.bool_)
+    decisive = "winner" in votes
+    first = read_ids(votes["winner" if decisive else "item_a"])
+    second = read_ids(votes["loser" if decisive else "item_b"])
+    if not decisive:
+        outcome = _read_outcomes(votes["outcome"])
+        reject(outcome == _OUTCOMES.index("skip"), _SKIP)
+        swap = outcome == _OUTCOMES.index("b")
+        tie = outcome == _OUTCOMES.index("tie")
+    for side in (first, second):
+        reject(side.missing, _MISSING)
+        reject(side.empty, _EMPTY)
+        reject(side.unusable, _UNUSABLE)
+    if not decisive:
+        reject(outcome < 0, _OUTCOME)
+
+    weight = np.ones(n)
+    if "weight" in votes:
+        weight = pd.to_numeric(votes["weight"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        with np.errstate(invalid="ignore"):
+            reject(~np.isfinite(weight) | (weight < 0), _WEIGHT)
+            reject(weight == 0, _ZERO)
+            reject((weight < _WEIGHT_RANGE[0]) | (weight > _WEIGHT_RANGE[1]), _RANGE)
+
+    items, codes = _codes(first, second, known_items)
+    head, tail = codes[:n], codes[n:]
+    if known_items is not None:
+        reject((head < 0) | (tail < 0), _FEATURES)
+    reject((head == tail) & first.usable & second.usable, _SELF)
+
+    if "vote_id" in votes:
+        candidates = np.flatnonzero(reason == 0)
+        ids = votes["vote_id"].iloc[candidates]
+        repeated = (ids.duplicated() & ids.notna()).to_numpy(np.bool_)
+        reason[candidates[repeated]] = _REPEATED
+
+    counts = reason == 0
+    status = np.where(tie, np.int8(TIE), np.int8(USED))
+    status[~counts] = REJECTED
+    status[(reason == _SKIP) | (reason == _ZERO)] = SKIPPED
+    used, items = _compress(items, head, tail, counts)
+    winner = np.where(counts, used[np.where(swap, tail, head)], np.int32(-1))
+    loser = np.where(counts, used[np.where(swap, head, tail)], np.int32(-1))
+    return VoteTable(items, winner, loser, np.where(counts, weight, 0.0), status, reason, votes)
+
+
+_OUTCOMES = ("a", "b", "tie", "skip")
+
+
+def _read_outcomes(column: pd.Series[Any]) -> Bytes:
+    """Position of each outcome in `_OUTCOMES`, -1 where missing or unknown."""
+    codes, uniques = pd.factorize(column)
+    known = [
+        _OUTCOMES.index(text) if (text := str(value).strip().lower()) in _OUTCOMES else -1
+        for value in uniques
+    ]
+    return np.array([*known, -1], np.int8)[codes]
+
+
+def _check_columns(votes: pd.DataFrame) -> None:
+    if not isinstance(votes, pd.DataFrame):
+        raise VoteError(f"votes must be a pandas DataFrame, not {type(votes).__name__}.")
+    names = [str(name) for name in votes.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise VoteError(f"the votes have two columns named {shown_some(twice)}; rename one.")
+    paired = {"winner", "loser"} <= set(names)
+    canonical = {"item_a", "item_b", "outcome"} <= set(names)
+    if not paired and not canonical:
+        raise VoteError(
+            f"the votes have columns {', '.join(shown(n) for n in names) or '(none)'}; needed are "
+            "winner and loser, or item_a, item_b and outcome (a, b, tie or skip)."
+        )
+    if paired and ("outcome" in names or "item_a" in names or "item_b" in names):
+        raise VoteError(
+            "the votes mix two layouts; keep winner and loser, or item_a, item_b and outcome."
+        )
+    if "attribute" in names and votes["attribute"].nunique(dropna=False) > 1:
+        attributes = votes["attribute"].unique().tolist()
+        raise VoteError(
+            f"the votes are about {plural(len(attributes), 'attribute')} ({shown_some(attributes)});"
+            " each is a ranking of its own: fit one at a time."
+        )
+
+
+def _codes(
+    first: Ids, second: Ids, known_items: pd.Index[Any] | None
+) -> tuple[pd.Index[Any], npt.NDArray[np.int64]]:
+    """All distinct items, and the position of every winner, then every loser; -1 if unusable."""
+    if known_items is not None:
+        head = positions(known_items, first.values)
+        tail = positions(known_items, second.values)
+        codes = np.concatenate([head, tail])
+        items = known_items
+    else:
+        both = first.values.append(second.values)
+        codes, items = sorted_uniques(both)
+    codes[~np.concatenate([first.usable, second.usable])] = -1
+    return items, codes
+
+
+def _compress(
+    items: pd.Index[Any], head: npt.NDArray[np.int64], tail: npt.NDArray[np.int64], counts: Mask
+) -> tuple[Codes, pd.Index[Any]]:
+    """Keep the items that occur in rows that count, in their fixed order."""
+    occurs = np.zeros(len(items) + 1, np.bool_)
+    occurs[head[counts]] = True
+    occurs[tail[counts]] = True
+    kept = np.flatnonzero(occurs[:-1])
+    place = np.full(len(items) + 1, -1, np.int32)
+    place[kept], ordered = sorted_uniques(items.take(kept))
+    return place, ordered
