@@ -1,0 +1,1 @@
+"""One flow per occasion, and the `urlr` command."""

@@ -1,0 +1,1 @@
+"""One verb per module around the method: what reads, writes and trains."""

@@ -1,0 +1,58 @@
+"""Noisy pairwise votes in, bad votes out, a ranking function people can trust.
+
+Unified Robust Learning to Rank: Fu, Hospedales, Xiang, Xiong, Gong, Wang and Yao, "Robust
+Subjective Visual Property Prediction from Crowdsourced Pairwise Labels", TPAMI.
+
+=================  ===========================  ===========================================
+paper's letter     name here                    equation
+=================  ===========================  ===========================================
+G = (V, E)         ComparisonGraph              problem definition
+y, w               target, weight               regression_basic_outlier, HLasso_general
+C                  ComparisonGraph.margins      incidence matrix, never formed
+Phi                features                     one row per item
+X = sqrt(W) C Phi  never formed; gram() is X'X  lagrange
+beta               coefficients                 beta_org-1, beta_RP
+gamma              entry, pruned                gamma, compute_outlier
+lambda             penalty                      lagrange
+mu                 ridge                        beta_org-1
+f, F               pruned, keep()               beta_RP
+Gamma              outlier_dimension            dimension of the space of outliers
+theta              scores                       HLasso-1
+p %                rate                         Algorithm 1
+=================  ===========================  ===========================================
+"""
+
+from urlr import baselines, metrics, simulate
+from urlr.errors import ConvergenceError, FeatureError, ModelFileError, UrlrError, VoteError
+from urlr.features import feature_table
+from urlr.fitting import FitSettings, fit
+from urlr.graph import ComparisonGraph, comparison_graph
+from urlr.model_file import load
+from urlr.path import OutlierPath, outlier_path
+from urlr.preflight import Preflight, preflight
+from urlr.ranker import Ranker
+from urlr.votes import VoteTable, vote_table
+
+__all__ = [
+    "ComparisonGraph",
+    "ConvergenceError",
+    "FeatureError",
+    "FitSettings",
+    "ModelFileError",
+    "OutlierPath",
+    "Preflight",
+    "Ranker",
+    "UrlrError",
+    "VoteError",
+    "VoteTable",
+    "baselines",
+    "comparison_graph",
+    "feature_table",
+    "fit",
+    "load",
+    "metrics",
+    "outlier_path",
+    "preflight",
+    "simulate",
+    "vote_table",
+]

@@ -56,8 +56,8 @@ class ComparisonGraph:
         """Number of coefficients of the scores: columns of Phi, or items without features."""
         return self.n_items if self.features is None else self.features.shape[1]
 
-    def with_features(self, features: Floats | None) -> "ComparisonGraph":
-        """Return the same edges in another feature space; columns are centred, which no edge sees."""
+    def with_features(self, features: Floats | None) -> ComparisonGraph:
+        """Return the same edges in another feature space, centred (which no edge sees)."""
         if features is None:
             return replace(self, features=None)
         if features.ndim != 2 or features.shape[0] != self.n_items:
@@ -73,8 +73,8 @@ class ComparisonGraph:
         centred = np.ascontiguousarray(features - features.mean(axis=0), dtype=np.float64)
         return replace(self, features=centred)
 
-    def keep(self, edges: Mask) -> "ComparisonGraph":
-        """Return the graph without the other edges; all items stay, votes of dropped edges get -1."""
+    def keep(self, edges: Mask) -> ComparisonGraph:
+        """Return the graph of these edges alone; items stay, votes of other edges get -1."""
         place = np.full(self.n_edges + 1, -1, np.int32)
         place[:-1][edges] = np.arange(np.count_nonzero(edges), dtype=np.int32)
         return replace(
@@ -170,7 +170,7 @@ def graph_of(votes: VoteTable) -> ComparisonGraph:
         items=votes.items,
         winner=(pair // n).astype(np.int32),
         loser=(pair % n).astype(np.int32),
-        weight=np.bincount(edge, weights=votes.weight[rows], minlength=keys.size),
+        weight=np.asarray(np.bincount(edge, votes.weight[rows], keys.size), np.float64),
         target=1.0 - (keys % 2),
         edge_of_row=edge_of_row,
         features=None,

@@ -131,7 +131,7 @@ class _Marks:
     def new_outliers(self, point: _Point, edges: Ints) -> Ints:
         """Those of the edges that are outliers at this point and have not entered yet."""
         new = (self.sizes(point, edges) > point.penalty) & (self.side[edges] == 0)
-        return edges[new]
+        return np.asarray(edges[new])
 
     def add(self, high: _Point, low: _Point) -> None:
         """Give the edges that became outliers between two points their entry."""

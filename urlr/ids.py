@@ -60,7 +60,9 @@ def read_ids(column: pd.Series[Any] | pd.Index[Any]) -> Ids:
         missing = np.asarray(column.isna(), dtype=np.bool_)
         if str(column.dtype).lower() == "uint64":
             return _any_objects(np.asarray(column, dtype=object))
-        numbers = column.to_numpy(dtype=np.int64, na_value=0) if missing.any() else column.to_numpy()
+        numbers = (
+            column.to_numpy(dtype=np.int64, na_value=0) if missing.any() else column.to_numpy()
+        )
         return _whole_numbers(np.asarray(numbers, np.int64), missing=missing)
     if pd.api.types.is_float_dtype(column.dtype):
         return _floats(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -151,7 +153,7 @@ def _texts(texts: pd.Series[Any]) -> Ids:
 
 def _any_objects(objects: npt.NDArray[np.object_]) -> Ids:
     kinds = np.array([_kind(value) for value in objects], dtype="U1")
-    values = objects.copy()
+    values: npt.NDArray[Any] = objects.copy()
     whole = kinds == "i"
     values[whole] = [int(value) for value in objects[whole]]
     values[(kinds != "i") & (kinds != "s")] = ""
@@ -159,7 +161,8 @@ def _any_objects(objects: npt.NDArray[np.object_]) -> Ids:
     empty = _none(len(objects))
     empty[text] = [not value.strip() for value in objects[text]]
     index: pd.Index[Any]
-    if whole.any() and not text.any() and all(-(2**63) <= v < 2**63 for v in values[whole]):
+    small = all(-(2**63) <= int(value) < 2**63 for value in values[whole])
+    if whole.any() and not text.any() and small:
         index = pd.Index(np.where(whole, values, 0).astype(np.int64))
     else:
         index = pd.Index(values, dtype=object)
@@ -176,7 +179,8 @@ def _kind(value: Any) -> str:
     if value is None or value is pd.NA or value is pd.NaT:
         return "-"
     if isinstance(value, float | np.floating):
-        if np.isnan(value):
+        number = float(value)
+        if np.isnan(number):
             return "-"
-        return "i" if np.isfinite(value) and value == int(value) and abs(value) < 2**53 else "?"
+        return "i" if number.is_integer() and abs(number) < _EXACT_FLOAT else "?"
     return "?"

@@ -8,7 +8,7 @@ from numba import njit
 from urlr.arrays import Codes, Floats, Mask
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def net_pull(winner: Codes, loser: Codes, values: Floats, n_items: int) -> Floats:
     """C'v: what each item gains from the edges it wins less what it gives on those it loses."""
     out = np.zeros(n_items)
@@ -18,7 +18,7 @@ def net_pull(winner: Codes, loser: Codes, values: Floats, n_items: int) -> Float
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def half_laplacian(
     winner: Codes, loser: Codes, weight: Floats, keep: Mask, features: Floats
 ) -> Floats:
@@ -39,7 +39,7 @@ def half_laplacian(
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def huber_pull(
     winner: Codes, loser: Codes, weight: Floats, target: Floats, score: Floats, penalty: float
 ) -> Floats:
@@ -59,7 +59,7 @@ def huber_pull(
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def within(
     winner: Codes, loser: Codes, target: Floats, score: Floats, penalty: float, out: Mask
 ) -> None:
@@ -68,7 +68,7 @@ def within(
         out[e] = abs(target[e] - score[winner[e]] + score[loser[e]]) <= penalty
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def mark_entries(
     winner: Codes,
     loser: Codes,
@@ -105,7 +105,7 @@ def mark_entries(
     return entered, outliers, rss
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def count_entered(
     winner: Codes, loser: Codes, target: Floats, score: Floats, penalty: float, side: Any
 ) -> int:
@@ -117,7 +117,7 @@ def count_entered(
     return count
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def laplacian_product(
     winner: Codes, loser: Codes, weight: Floats, x: Floats, diagonal: Floats
 ) -> Floats:
@@ -130,7 +130,7 @@ def laplacian_product(
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True)
 def follow_path(
     winner: Codes,
     loser: Codes,

@@ -31,7 +31,7 @@ def solve_laplacian(
     """
     n = right.size
     degree = np.bincount(winner, weight, n) + np.bincount(loser, weight, n)
-    diagonal = degree + ridge
+    diagonal: Floats = np.asarray(degree + ridge, np.float64)
     if n <= _DENSE_ITEMS:
         matrix = np.diag(diagonal)
         np.add.at(matrix, (winner, loser), -weight)

@@ -1,6 +1,7 @@
 """The regularisation path: in which order edges become outliers as the penalty falls.
 
-    minimise  1/2 sum_e w_e (y_e - x_e'beta - gamma_e)^2 + lambda sum_e w_e |gamma_e| + mu/2 |beta|^2
+    minimise  1/2 sum_e w_e (y_e - x_e'beta - gamma_e)^2
+              + lambda sum_e w_e |gamma_e| + mu/2 |beta|^2
 
 (Eq. lagrange of the paper, with the ridge of Eq. beta_org-1.) For fixed beta the best gamma_e is
 the soft threshold of the residual at lambda; what is left is a Huber problem in beta alone.

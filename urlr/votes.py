@@ -32,11 +32,10 @@ REASONS = (
 )
 """Why a row is not part of the graph; the position in this tuple is the code in `VoteTable`."""
 
-_SKIP, _ZERO, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME, _SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = (
-    range(1, len(REASONS))
-)
+_SKIP, _ZERO, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME = range(1, 7)
+_SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = range(7, len(REASONS))
 
-# A vote 1e18 times another leaves nothing of it in 53 bits; sums of 10 million such weights are safe.
+# Beside a vote 1e18 times as heavy nothing of a vote is left in 53 bits.
 _WEIGHT_RANGE = (1e-9, 1e9)
 
 Bytes = npt.NDArray[np.int8]
@@ -84,7 +83,7 @@ class VoteTable:
         """The rejected rows as they came, each with its `reason`."""
         rows = self.status == REJECTED
         reason = pd.Series(np.asarray(REASONS, dtype=object)[self.reason[rows]], dtype="str")
-        return self.frame.loc[rows].assign(reason=reason.to_numpy())
+        return pd.DataFrame(self.frame.loc[rows]).assign(reason=reason.to_numpy())
 
     def names(self) -> tuple[pd.Series[Any], pd.Series[Any]]:
         """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
@@ -137,7 +136,8 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
 
     weight = np.ones(n)
     if "weight" in votes:
-        weight = pd.to_numeric(votes["weight"], errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(votes["weight"], errors="coerce")
+        weight = numbers.to_numpy(np.float64, na_value=np.nan)
         with np.errstate(invalid="ignore"):
             reject(~np.isfinite(weight) | (weight < 0), _WEIGHT)
             reject(weight == 0, _ZERO)
@@ -199,8 +199,8 @@ def _check_columns(votes: pd.DataFrame) -> None:
     if "attribute" in names and votes["attribute"].nunique(dropna=False) > 1:
         attributes = votes["attribute"].unique().tolist()
         raise VoteError(
-            f"the votes are about {plural(len(attributes), 'attribute')} ({shown_some(attributes)});"
-            " each is a ranking of its own: fit one at a time."
+            f"the votes are about {plural(len(attributes), 'attribute')} "
+            f"({shown_some(attributes)}); each is a ranking of its own: fit one at a time."
         )
 
 

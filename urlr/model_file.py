@@ -1,0 +1,246 @@
+"""The model on disk: one npz file holding arrays and a JSON manifest, read without executing.
+
+The only module of this package that opens a file. The manifest names format and schema version,
+lists every array with its digest, and carries a digest of itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from urlr.errors import ModelFileError
+from urlr.fitting import FitSettings
+from urlr.ranker import Facts, Ranker
+from urlr.spaces import FeatureMap
+
+FORMAT = "urlr-model"
+SCHEMA = 1
+_MANIFEST = "manifest.json"
+_LARGEST = 4 << 30
+_DTYPES = ("float64", "int64", "int32", "int8", "bool")
+_COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same model is the same bytes
+
+Array = np.ndarray[Any, Any]
+
+
+def write_model(ranker: Ranker, path: str | os.PathLike[str]) -> None:
+    """Write a ranker to one file, whole or not at all."""
+    target = Path(path)
+    if target.is_dir():
+        raise ModelFileError(f"{target} is a directory; give a file name such as model.npz.")
+    data = model_bytes(ranker)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Ranker:
+    """Read a ranker that `Ranker.save` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        The file is truncated, foreign, tampered with, or from a future version.
+    """
+    source = Path(path)
+    if not source.is_file():
+        raise ModelFileError(f"there is no model file at {source}.")
+    return model_from_bytes(source.read_bytes(), name=source.name)
+
+
+def model_bytes(ranker: Ranker) -> bytes:
+    """Serialise a ranker; the same model gives the same bytes."""
+    arrays: dict[str, Array] = {
+        "coefficients": ranker.coefficients,
+        "outlier_coefficients": ranker.outlier_coefficients,
+        "score": ranker.scores["score"].to_numpy(np.float64),
+    }
+    for name in _COUNTS:
+        arrays[name] = ranker.scores[name].to_numpy(np.int64)
+    maps: dict[str, Any] = {}
+    for name in ("feature_map", "outlier_map"):
+        feature_map: FeatureMap | None = getattr(ranker, name)
+        if feature_map is None:
+            maps[name] = None
+            continue
+        maps[name], parts = feature_map.to_state()
+        arrays |= {f"{name}/{part}": array for part, array in parts.items()}
+    blobs = {name: _npy(array) for name, array in arrays.items()}
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "settings": asdict(ranker.settings),
+        "facts": asdict(ranker.facts),
+        "items": [item if isinstance(item, str) else int(item) for item in ranker.scores["item"]],
+        **maps,
+        "arrays": {name: _digest(blob) for name, blob in blobs.items()},
+    }
+    manifest["digest"] = _manifest_digest(manifest)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(_MANIFEST, _EPOCH), _canonical(manifest))
+        for name, blob in blobs.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _EPOCH), blob)
+    return buffer.getvalue()
+
+
+def model_from_bytes(data: bytes, *, name: str = "the model") -> Ranker:
+    """Rebuild a ranker, checking every part before using it; see `load`."""
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except zipfile.BadZipFile:
+        what = "truncated" if data[:2] == b"PK" else "not a model file"
+        raise ModelFileError(f"{name} is {what} ({len(data):,} bytes); fetch it again.") from None
+    with archive:
+        manifest = _read_manifest(archive, name)
+        arrays = _read_arrays(archive, manifest, name)
+    try:
+        return _rebuild(manifest, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{name} is damaged: {error}.") from error
+
+
+def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
+    maps: dict[str, FeatureMap | None] = {}
+    for name in ("feature_map", "outlier_map"):
+        parts = {
+            key.removeprefix(f"{name}/"): array
+            for key, array in arrays.items()
+            if key.startswith(f"{name}/")
+        }
+        described = manifest[name]
+        maps[name] = None if described is None else FeatureMap.from_state(described, parts)
+    items = manifest["items"]
+    scores = arrays["score"]
+    if not all(isinstance(item, str) or type(item) is int for item in items):
+        raise ValueError("an item id is neither text nor a whole number")
+    for name in ("score", *_COUNTS):
+        if arrays[name].shape != (len(items),):
+            raise ValueError(f"{name} has shape {arrays[name].shape} for {len(items):,} items")
+    mapped = maps["feature_map"]
+    width = len(items) if mapped is None else mapped.n_out
+    if arrays["coefficients"].shape != (width,):
+        raise ValueError(f"{arrays['coefficients'].size:,} coefficients for {width:,} dimensions")
+    for name in ("coefficients", "outlier_coefficients", "score"):
+        if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} holds values that are not finite numbers")
+    facts = dict(_only(manifest["facts"], Facts))
+    facts["warnings"], facts["notes"] = tuple(facts["warnings"]), tuple(facts["notes"])
+    settings = FitSettings(**_only(manifest["settings"], FitSettings))
+    settings.check()
+    index = (
+        pd.Index(items, dtype=object) if any(isinstance(i, str) for i in items) else pd.Index(items)
+    )
+    if index.dtype == object and all(isinstance(i, str) for i in items):
+        index = pd.Index(items, dtype="str")
+    table = pd.DataFrame({"item": index, "score": scores})
+    table["rank"] = table["score"].rank(ascending=False, method="min").astype(np.int64)
+    for name in _COUNTS:
+        table[name] = arrays[name]
+    return Ranker(
+        settings=settings,
+        feature_map=mapped,
+        outlier_map=maps["outlier_map"],
+        coefficients=arrays["coefficients"],
+        outlier_coefficients=arrays["outlier_coefficients"],
+        scores=table,
+        facts=Facts(**facts),
+        evidence=None,
+    )
+
+
+def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    try:
+        manifest = json.loads(_member(archive, _MANIFEST, name))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ModelFileError(f"{name} has an unreadable manifest; fetch it again.") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ModelFileError(f"{name} is an archive, but not a urlr model.")
+    schema = manifest.get("schema")
+    if type(schema) is not int or schema < 1:
+        raise ModelFileError(f"{name} does not say which schema it follows.")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"{name} follows model schema {schema}, this urlr reads up to {SCHEMA}; upgrade urlr."
+        )
+    if manifest.get("digest") != _manifest_digest(manifest):
+        raise ModelFileError(f"{name} was changed after it was written: its digest does not match.")
+    return manifest
+
+
+def _read_arrays(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> dict[str, Array]:
+    listed = manifest.get("arrays")
+    if not isinstance(listed, dict):
+        raise ModelFileError(f"{name} lists no arrays.")
+    arrays: dict[str, Array] = {}
+    for key, digest in listed.items():
+        blob = _member(archive, f"{key}.npy", name)
+        if _digest(blob) != digest:
+            raise ModelFileError(f"{name}: array {key} does not match its digest; fetch it again.")
+        try:
+            array = np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ModelFileError(f"{name}: array {key} cannot be read: {error}.") from None
+        if array.dtype.name not in _DTYPES:
+            raise ModelFileError(f"{name}: array {key} holds {array.dtype.name}, not numbers.")
+        arrays[key] = array
+    return arrays
+
+
+def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
+    try:
+        info = archive.getinfo(member)
+    except KeyError:
+        kind = "is an archive, but not a urlr model" if member == _MANIFEST else f"lacks {member}"
+        raise ModelFileError(f"{name} {kind}.") from None
+    if info.file_size > _LARGEST or info.compress_type != zipfile.ZIP_STORED:
+        raise ModelFileError(f"{name}: {member} is packed in a way urlr never writes.")
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError):
+        raise ModelFileError(f"{name}: {member} is damaged; fetch it again.") from None
+
+
+def _only(described: dict[str, Any], record: type) -> dict[str, Any]:
+    known = {one.name for one in fields(record)}
+    if set(described) != known:
+        raise ValueError(f"{record.__name__} has fields {sorted(set(described) ^ known)} off")
+    return described
+
+
+def _manifest_digest(manifest: dict[str, Any]) -> str:
+    return _digest(_canonical({key: manifest[key] for key in manifest if key != "digest"}))
+
+
+def _canonical(manifest: dict[str, Any]) -> bytes:
+    return json.dumps(manifest, sort_keys=True, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _npy(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _digest(blob: bytes) -> str:
+    return hashlib.sha256(blob).hexdigest()
