@@ -54,7 +54,7 @@ def grid_path(
     step = max(1.0, goal / (_POINTS_MANY if many else _POINTS_FEW))
     low: _Point | None = None
     while high.penalty > floor and low is None and marks.n_entered < goal:
-        penalty = max(marks.next_penalty(high, marks.n_entered + step), floor)
+        penalty = max(marks.next_penalty(high, step), floor)
         point = huber.solve(penalty, high)
         if marks.may_reach(goal, point):
             low = point
@@ -108,11 +108,13 @@ class _Marks:
         margins = point.scores[graph.winner[edges]] - point.scores[graph.loser[edges]]
         return np.abs(graph.target[edges] - margins)
 
-    def next_penalty(self, high: _Point, wanted: float) -> float:
-        """A penalty at which about the wanted number of edges will have entered."""
-        sizes = self.sizes(high, self.sample)
-        sizes[self.side[self.sample] != 0] = np.inf
-        rank = min(int(wanted / self.graph.n_edges * sizes.size), sizes.size - 1)
+    def next_penalty(self, high: _Point, step: float) -> float:
+        """A penalty at which about so many more edges will have entered."""
+        waiting = self.sample[self.side[self.sample] == 0]
+        if waiting.size == 0:
+            return 0.5 * high.penalty
+        sizes = self.sizes(high, waiting)
+        rank = min(int(step / self.graph.n_edges * self.sample.size), sizes.size - 1)
         guess = float(-np.partition(-sizes, rank)[rank])
         return min(guess, high.penalty * (1 - 1e-6)) * (1 - 1e-9)
 

@@ -62,7 +62,17 @@ def preflight(
     columns: ColumnProblems | None = None,
     few_votes: int = FEW_VOTES,
 ) -> Preflight:
-    """Look at a graph (with the features of the outlier search) before fitting it."""
+    """Look at a graph before fitting it.
+
+    Parameters
+    ----------
+    graph
+        Edges, with the features of the outlier search.
+    votes
+        The rows it was made of, for those that do not count.
+    columns
+        What is known of the columns of the ranking function; None if it has no features.
+    """
     findings: list[Finding] = []
 
     def say(level: Level, text: str) -> None:
@@ -72,12 +82,12 @@ def preflight(
     dimension = outlier_dimension(graph, n_components)
     if votes is not None and votes.counts["rejected"]:
         counts = votes.counts
-        why = "; ".join(f"{count:,} {reason}" for reason, count in votes.reasons.items())
+        why = "; ".join(f"{count:,} {reason}" for reason, count in votes.rejections.items())
         say("warning", f"{counts['rejected']:,} of {counts['read']:,} votes were rejected: {why}.")
     unresolvable = _unresolvable(graph)
     if unresolvable:
         say("refusal", unresolvable)
-    if split and graph.features is None:
+    if split and graph.features is None and columns is None:
         say(
             "refusal",
             f"{split} Without features nothing says how the groups compare. Collect votes between "

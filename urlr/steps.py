@@ -30,7 +30,7 @@ _FARTHEST = 1e100
 class Impute:
     """Missing values become the mean of the column, and a 0/1 column says where they were.
 
-    Indicators come after all columns. A column missing everywhere when fitted is dropped.
+    Columns missing in the same rows share an indicator. Indicators come after all columns. A column missing everywhere when fitted is dropped.
     """
 
     kind: ClassVar[str] = "impute"
@@ -47,7 +47,7 @@ class Impute:
     means: Floats
     """(n_kept,) mean of what is there."""
     flagged: Ints
-    """(n_flagged,) columns that get an indicator."""
+    """(n_flagged,) columns whose gaps are indicated, one for each pattern of gaps."""
 
     @classmethod
     def fit(cls, values: Floats) -> Impute:
@@ -56,6 +56,9 @@ class Impute:
         count = np.count_nonzero(known, axis=0)
         kept = np.flatnonzero(count)
         flagged = np.flatnonzero((count > 0) & (count < len(values)))
+        if len(flagged) > 1:  # columns missing together, as in an embedding, share an indicator
+            _, first = np.unique(np.take(known, flagged, axis=1), axis=1, return_index=True)
+            flagged = flagged[np.sort(first)]
         if len(kept) < len(count):
             values, known = np.take(values, kept, axis=1), np.take(known, kept, axis=1)
         if len(kept) == 0:

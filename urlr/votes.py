@@ -74,9 +74,13 @@ class VoteTable:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many rows do not count, by reason."""
-        counts = np.bincount(self.reason, minlength=len(REASONS))
-        return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
+        """How many rows do not count, by reason, skipped ones included."""
+        return _by_reason(self.reason)
+
+    @property
+    def rejections(self) -> dict[str, int]:
+        """How many rows were rejected, by reason."""
+        return _by_reason(self.reason[self.status == REJECTED])
 
     @property
     def rejected(self) -> pd.DataFrame:
@@ -163,6 +167,11 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     winner = np.where(counts, used[np.where(swap, tail, head)], np.int32(-1))
     loser = np.where(counts, used[np.where(swap, head, tail)], np.int32(-1))
     return VoteTable(items, winner, loser, np.where(counts, weight, 0.0), status, reason, votes)
+
+
+def _by_reason(codes: Bytes) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(REASONS))
+    return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
 
 
 _OUTCOMES = ("a", "b", "tie", "skip")

@@ -1,0 +1,18 @@
+"""Shared by all tests: where the reference data lies, and helpers that tests import."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "urlr"))
+
+REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def reference_data():
+    """Real votes beside the repository; a plain clone does without."""
+    if not REFERENCE_DATA.is_dir():
+        pytest.skip("the reference data is not beside this clone")
+    return REFERENCE_DATA

@@ -1,0 +1,194 @@
+"""Votes: every row accounted for, ids never merged."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from urlr import VoteError, comparison_graph, vote_table
+from urlr.votes import REASONS, SKIPPED, STATUSES, TIE, USED
+
+
+def canonical(rows, **columns):
+    frame = pd.DataFrame(rows, columns=["item_a", "item_b", "outcome"])
+    return frame.assign(**columns)
+
+
+def reason_of(votes, row, **kwargs):
+    table = vote_table(votes, **kwargs)
+    return STATUSES[table.status[row]], REASONS[table.reason[row]]
+
+
+def test_two_layouts_say_the_same():
+    canon = canonical([("x", "y", "a"), ("x", "z", "b")])
+    plain = pd.DataFrame({"winner": ["x", "z"], "loser": ["y", "x"]})
+    one, other = vote_table(canon), vote_table(plain)
+    assert list(one.items) == list(other.items)
+    np.testing.assert_array_equal(one.winner, other.winner)
+    np.testing.assert_array_equal(one.loser, other.loser)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (("x", "x", "a"), "compares an item with itself"),
+        (("x", "y", "left"), "missing or unknown outcome"),
+        (("x", "y", None), "missing or unknown outcome"),
+        ((None, "y", "a"), "missing item"),
+        (("x", np.nan, "a"), "missing item"),
+        (("", "y", "a"), "empty item id"),
+        (("x", "  ", "tie"), "empty item id"),
+        ((1.5, "y", "a"), "item id is neither text nor a whole number"),
+        ((True, "y", "a"), "item id is neither text nor a whole number"),
+        ((("x",), "y", "a"), "item id is neither text nor a whole number"),
+    ],
+)
+def test_bad_row_is_rejected_with_its_reason(row, reason):
+    votes = canonical([("x", "y", "a"), row])
+    assert reason_of(votes, 0) == ("used", "")
+    assert reason_of(votes, 1) == ("rejected", reason)
+    kept = vote_table(votes).rejected
+    assert kept["reason"].tolist() == [reason]
+    assert kept.index.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("weight", "status", "reason"),
+    [
+        (np.nan, "rejected", "weight is negative, missing or not finite"),
+        (np.inf, "rejected", "weight is negative, missing or not finite"),
+        (-1.0, "rejected", "weight is negative, missing or not finite"),
+        ("heavy", "rejected", "weight is negative, missing or not finite"),
+        (1e300, "rejected", "weight outside 1e-9 to 1e9"),
+        (1e-300, "rejected", "weight outside 1e-9 to 1e9"),
+        (0.0, "skipped", "weight 0"),
+        (2.5, "used", ""),
+        ("2.5", "used", ""),
+    ],
+)
+def test_weights_are_read_and_judged(weight, status, reason):
+    votes = canonical([("x", "y", "a"), ("x", "y", "b")], weight=[1.0, weight])
+    assert reason_of(votes, 1) == (status, reason)
+
+
+def test_repeated_vote_id_keeps_the_first_vote_that_counts():
+    votes = canonical(
+        [("x", "x", "a"), ("x", "y", "a"), ("x", "y", "b"), ("y", "z", "a"), ("y", "z", "b")],
+        vote_id=["one", "one", "one", None, None],
+    )
+    statuses = [STATUSES[status] for status in vote_table(votes).status]
+    assert statuses == ["rejected", "used", "rejected", "used", "used"]
+    assert reason_of(votes, 2) == ("rejected", "repeated vote_id")
+
+
+def test_votes_on_items_without_features_are_rejected():
+    votes = canonical([("x", "y", "a"), ("x", "q", "a")])
+    known = pd.Index(["x", "y"])
+    assert reason_of(votes, 1, known_items=known) == ("rejected", "item has no features")
+
+
+def test_skips_and_ties_are_told_apart():
+    votes = canonical([("x", "y", "skip"), ("x", "y", "tie"), ("x", "y", " A ")])
+    assert vote_table(votes).status.tolist() == [SKIPPED, TIE, USED]
+
+
+def test_seven_and_text_seven_and_double_o_seven_are_three_items():
+    votes = pd.DataFrame({"winner": [7, "7", "007"], "loser": ["x", "x", "x"]}, dtype=object)
+    assert list(vote_table(votes).items) == [7, "007", "7", "x"]
+
+
+def test_integer_column_with_a_gap_still_names_whole_numbers():
+    votes = pd.DataFrame({"winner": [1.0, np.nan, 3.0], "loser": [2, 2, 2]})
+    table = vote_table(votes)
+    assert list(table.items) == [1, 2, 3]
+    assert table.counts["rejected"] == 1
+
+
+def test_number_ids_do_not_match_text_features():
+    votes = pd.DataFrame({"winner": [1, 2], "loser": [2, 3]})
+    table = vote_table(votes, known_items=pd.Index(["1", "2", "3"]))
+    assert table.counts["rejected"] == 2
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["é", "e\u0301", "日本", "🙂"],
+        ["a" * 10_000, "a" * 9_999 + "b", " a", "a"],
+        [2**62, -(2**62), 0, 1],
+        [2**70, 2**70 + 1, 1, 2],
+        pd.Categorical(["b", "a", "c", "d"]),
+    ],
+)
+def test_unusual_ids_stay_distinct(ids):
+    values = list(ids)
+    votes = pd.DataFrame({"winner": ids, "loser": values[1:] + values[:1]})
+    assert set(vote_table(votes).items) == set(values)
+
+
+@pytest.mark.parametrize(
+    ("votes", "says"),
+    [
+        (pd.DataFrame({"a": [1]}), "winner and loser"),
+        (pd.DataFrame({"winner": [1]}), "winner and loser"),
+        (pd.DataFrame({"winner": [1], "loser": [2], "outcome": ["a"]}), "two layouts"),
+        (pd.DataFrame([[1, 2, 3]], columns=["winner", "loser", "loser"]), "two columns"),
+        (
+            pd.DataFrame({"winner": [1, 1], "loser": [2, 2], "attribute": ["s", "t"]}),
+            "2 attributes",
+        ),
+    ],
+)
+def test_unreadable_table_is_refused_and_says_what_is_needed(votes, says):
+    with pytest.raises(VoteError, match=says):
+        vote_table(votes)
+
+
+def test_votes_must_be_a_frame():
+    with pytest.raises(VoteError, match="DataFrame"):
+        vote_table([("x", "y")])
+
+
+@pytest.mark.parametrize("columns", [["winner", "loser"], ["item_a", "item_b", "outcome"]])
+def test_no_votes_at_all_is_said(columns):
+    with pytest.raises(VoteError, match="no votes"):
+        comparison_graph(pd.DataFrame(columns=columns))
+
+
+def test_nothing_usable_lists_the_reasons():
+    votes = canonical([("x", "x", "a"), ("x", "y", "?"), ("x", "y", "skip")])
+    with pytest.raises(VoteError, match=r"none of the 3 votes.*skipped.*outcome.*itself"):
+        comparison_graph(votes)
+
+
+cells = st.one_of(
+    st.none(),
+    st.integers(-3, 3),
+    st.sampled_from(["", " ", "x", "y", "1", "01", "\u0000"]),
+    st.floats(allow_nan=True),
+    st.booleans(),
+    st.text(max_size=3),
+)
+outcomes = st.sampled_from(["a", "b", "tie", "skip", "A", "", None, "draw", 1])
+weights = st.one_of(st.none(), st.floats(), st.sampled_from([0, 1, "1", "x"]))
+
+
+@given(st.lists(st.tuples(cells, cells, outcomes, weights, cells), max_size=30))
+def test_every_row_is_accounted_for(rows):
+    columns = ["item_a", "item_b", "outcome", "weight", "vote_id"]
+    votes = pd.DataFrame(rows, columns=columns, dtype=object)
+    table = vote_table(votes)
+    counts = table.counts
+    parts = counts["used"] + counts["ties"] + counts["skipped"] + counts["rejected"]
+    assert counts["read"] == len(rows) == parts
+    assert len(table.rejected) == counts["rejected"]
+    assert (table.reason[(table.status == USED) | (table.status == TIE)] == 0).all()
+    assert (table.reason[(table.status != USED) & (table.status != TIE)] > 0).all()
+    counted = (table.status == USED) | (table.status == TIE)
+    first, second = table.names()
+    for row in np.flatnonzero(counted):
+        for code, name in ((table.winner, first), (table.loser, second)):
+            item = table.items[code[row]]
+            assert item == name.iloc[row]
+            assert isinstance(item, str) == isinstance(name.iloc[row], str)
