@@ -91,7 +91,7 @@ def feature_table(features: pd.DataFrame) -> FeatureTable:
         else:
             ignored.append(name)
     if not pieces:
-        held = f"; {shown_some(ignored)} hold text or other things" if ignored else ""
+        held = f"; not numeric: {shown_some(ignored)}" if ignored else ""
         raise FeatureError(
             f"the feature table has no numeric column{held}. Give at least one column of numbers, "
             "or a column `embedding` of lists."

@@ -68,6 +68,8 @@ class FitSettings:
         _one_of("solver", self.solver, get_args(Solver))
         if self.components is not None and self.components < 1:
             raise ValueError(f"components is {self.components}; at least 1 is needed.")
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}; it must be 0 or more.")
         if self.chi_square not in (0, 1, 2, 3):
             raise ValueError(f"chi_square is {self.chi_square}; give 1, 2 or 3 steps, or 0.")
 
@@ -148,6 +150,7 @@ def _fit(
         search,
         votes=read,
         columns=None if ranking_map is None else column_problems(values, ranking_map.columns),
+        ignored=() if table is None else table.ignored,
     )
     checked.refuse()
 
@@ -246,19 +249,20 @@ def _check_any_features(read: VoteTable, table: FeatureTable | None) -> None:
     lacking = read.reasons.get("item has no features", 0)
     if lacking < read.counts["read"] / 2:
         return
-    first, _ = read.names()
+    voted, known = _examples(pd.concat([*read.names()])), _examples(pd.Series(table.items))
+    types = " Ids must be of one type, text or whole numbers." if voted[1] != known[1] else ""
     raise VoteError(
-        f"{lacking:,} of {plural(read.counts['read'], 'vote')} are about items without features, "
-        f"and none is left. Votes name items like {_typed(first)}, features like "
-        f"{_typed(pd.Series(table.items))}; ids must be equal and of one type, text or whole "
-        "numbers."
+        f"no vote is left: {plural(lacking, 'vote is', 'votes are')} about items without features. "
+        f"Votes name items like {voted[0]} ({voted[1]}), features like {known[0]} ({known[1]})."
+        f"{types}"
     )
 
 
-def _typed(column: pd.Series[Any]) -> str:
-    some = column.dropna().unique()[:3].tolist()
+def _examples(ids: pd.Series[Any]) -> tuple[str, str]:
+    """A few ids and what kind they are."""
+    some = ids.dropna().unique()[:3].tolist()
     kinds = sorted({"text" if isinstance(value, str) else "number" for value in some})
-    return f"{shown_some(some)} ({' and '.join(kinds)})"
+    return shown_some(some), " and ".join(kinds)
 
 
 def _after_pruning(graph: ComparisonGraph, kept: ComparisonGraph) -> list[Finding]:

@@ -13,7 +13,7 @@ from urlr import kernels
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import FeatureError, VoteError
 from urlr.features import feature_table
-from urlr.ids import positions
+from urlr.ids import plural, positions
 from urlr.spaces import original_space
 from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table
 
@@ -181,4 +181,4 @@ def _nothing_counts(votes: VoteTable) -> str:
     if len(votes.status) == 0:
         return "there are no votes: the table has 0 rows."
     why = "; ".join(f"{count:,} {reason}" for reason, count in votes.reasons.items())
-    return f"none of the {len(votes.status):,} votes can be used: {why}."
+    return f"none of {plural(len(votes.status), 'vote')} can be used: {why}."

@@ -53,13 +53,15 @@ def grid_path(
     width = high.penalty * (_WIDTH_MANY if many else _WIDTH_FEW)
     step = max(1.0, goal / (_POINTS_MANY if many else _POINTS_FEW))
     low: _Point | None = None
+    still = False
     while high.penalty > floor and low is None and marks.n_entered < goal:
-        penalty = max(marks.next_penalty(high, step), floor)
-        point = huber.solve(penalty, high)
+        # Where nothing enters any more residuals shrink with the penalty: go on by halves.
+        penalty = 0.5 * high.penalty if still else marks.next_penalty(high, step)
+        point = huber.solve(max(penalty, floor), high)
         if marks.may_reach(goal, point):
             low = point
         else:
-            marks.add(high, point)
+            still = not marks.add(high, point)
             high = point
         progress("following the path", marks.n_entered / goal)
     if low is not None:
@@ -135,9 +137,10 @@ class _Marks:
         new = (self.sizes(point, edges) > point.penalty) & (self.side[edges] == 0)
         return np.asarray(edges[new])
 
-    def add(self, high: _Point, low: _Point) -> None:
-        """Give the edges that became outliers between two points their entry."""
+    def add(self, high: _Point, low: _Point) -> int:
+        """Give the edges that became outliers between two points their entry; say how many."""
         graph = self.graph
+        before = self.n_entered
         self.n_entered, n_outliers, rss = kernels.mark_entries(
             graph.winner,
             graph.loser,
@@ -151,6 +154,7 @@ class _Marks:
             self.side,
         )
         self.rows.append((low.penalty, self.n_entered, n_outliers, rss))
+        return self.n_entered - before
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +211,8 @@ class _Huber:
             if iteration % _REFRESH == 0:
                 self.refresh(penalty)
             step = self.direction(beta, gradient, penalty)
-            slope = float(gradient @ step)
-            moved = self.gradient(beta + step, penalty)
-            for _ in range(30):  # the slope along the step only grows: shorten while it overshoots
-                overshoot = float(moved @ step)
-                if overshoot <= -0.5 * slope:
-                    break
-                shorter = max(0.1, -slope / (overshoot - slope))
-                step, slope = shorter * step, shorter * slope
-                moved = self.gradient(beta + step, penalty)
+            # A few steps may overshoot a little; after that every step must go downhill.
+            step, moved = self.search(beta, gradient, step, penalty, strict=iteration >= _REFRESH)
             self.learn(step, moved - gradient)
             beta, gradient = beta + step, moved
         else:
@@ -232,6 +229,32 @@ class _Huber:
         first = not warm.slope.any()
         bend = np.zeros_like(beta) if first else (warm.slope - secant) / fall
         return _Point(penalty, beta, scores, secant - fall * bend, bend)
+
+    def search(
+        self, beta: Floats, gradient: Floats, step: Floats, penalty: float, *, strict: bool
+    ) -> tuple[Floats, Floats]:
+        """Shorten a step that overshoots; return it and the gradient behind it.
+
+        The loss is convex, so its slope along the step only grows: the minimum lies where the
+        slope is 0, and a step that ends before it goes downhill all the way.
+        """
+        start = float(gradient @ step)
+        allowed = 0.0 if strict else -0.5 * start
+        short, at_short, long = 0.0, start, 1.0
+        length, moved = 1.0, self.gradient(beta + step, penalty)
+        slope = float(moved @ step)
+        for _ in range(40):
+            if slope <= allowed and (length == 1.0 or slope >= 0.5 * start):
+                break
+            if slope > 0:
+                long = length
+                length = short + (long - short) * max(0.1, at_short / (at_short - slope) - 0.05)
+            else:
+                short, at_short = length, slope
+                length = 0.5 * (short + long)
+            moved = self.gradient(beta + length * step, penalty)
+            slope = float(moved @ step)
+        return length * step, moved
 
     def gradient(self, beta: Floats, penalty: float) -> Floats:
         self.scores = self.graph.scores(beta)

@@ -211,7 +211,7 @@ def follow_path(
                 side[e] = s
                 entry[e] = penalty
                 n_entered += 1
-            if w * h > 1.0 - 1e-9:  # M is about to lose a direction: too close for an update
+            if w * h > 0.99:  # an update would multiply rounding errors: start afresh
                 return penalty, n_entered, event + 1, n_entered >= stop_entered
             a = w / (1.0 - w * h)
         else:

@@ -9,7 +9,7 @@ the soft threshold of the residual at lambda; what is left is a Huber problem in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -176,7 +176,8 @@ def outlier_path(
             f"{path.violation:.1e}, tolerance {tolerance:.1e}, after {path.trace.penalty.size:,} "
             "steps; try the other solver, a larger ridge, or weights of similar size."
         )
-    return path
+    reached = path.entry >= 10 * FLAT  # the rest is rounding at the very end of the path
+    return replace(path, entry=np.where(reached, path.entry, 0.0))
 
 
 def _operations(graph: ComparisonGraph, rate: float) -> float:
@@ -202,6 +203,6 @@ def huber_gradient(
 def violation_of(gradient: Floats, scale: Floats, penalty: float) -> float:
     """Largest coordinate of the gradient, relative to its scale at that penalty.
 
-    Below a ten-thousandth of a vote the scale stays: there only rounding is left to see.
+    Below a thousandth of a vote the scale stays: there only rounding is left to see.
     """
-    return float(np.max(np.abs(gradient) / scale, initial=0.0)) / max(penalty, 1e-4)
+    return float(np.max(np.abs(gradient) / scale, initial=0.0)) / max(penalty, 1e-3)

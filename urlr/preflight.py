@@ -60,6 +60,7 @@ def preflight(
     *,
     votes: VoteTable | None = None,
     columns: ColumnProblems | None = None,
+    ignored: tuple[str, ...] = (),
     few_votes: int = FEW_VOTES,
 ) -> Preflight:
     """Look at a graph before fitting it.
@@ -72,6 +73,8 @@ def preflight(
         The rows it was made of, for those that do not count.
     columns
         What is known of the columns of the ranking function; None if it has no features.
+    ignored
+        Columns of the feature table that are not numbers.
     """
     findings: list[Finding] = []
 
@@ -101,9 +104,9 @@ def preflight(
     if dimension <= 0:
         say(
             "warning",
-            f"No vote can stand out: {plural(graph.n_edges, 'edge')} and {carried:,} free scores, "
-            "every vote can be fitted. Nothing is pruned. More votes, or fewer dimensions for the "
-            "outlier search, would change that.",
+            f"No vote can stand out: with {plural(graph.n_edges, 'edge')} and "
+            f"{plural(carried, 'free score')} every vote can be fitted. Nothing is pruned. More "
+            "votes, or fewer dimensions for the outlier search, would change that.",
         )
     elif dimension < carried:
         say(
@@ -111,6 +114,9 @@ def preflight(
             f"The outlier search has {carried:,} dimensions for {plural(graph.n_edges, 'edge')}; "
             f"outliers can show in only {dimension:,}. Fewer dimensions or more votes find more.",
         )
+    if ignored:
+        named = shown_some(list(ignored))
+        say("note", f"Features: {plural(len(ignored), 'column')} of text, not used: {named}.")
     if columns is not None:
         for text in columns.sentences():
             say("note", f"Features: {text}")

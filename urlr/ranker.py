@@ -205,16 +205,15 @@ class Ranker:
             self._pruning(),
         ]
         if self.feature_map is not None:
-            n_seen = int((self.scores["n_votes"] > 0).sum())
-            unseen = len(self.scores) - n_seen
+            unseen = int((self.scores["n_votes"] == 0).sum())
+            also = f", {plural(unseen, 'item')} nobody compared included" if unseen else ""
             lines.append(
                 f"Scores rest on {plural(len(self.feature_map.columns), 'feature')} "
-                f"(ridge {facts.ridge:.3g}); {plural(unseen, 'item')} nobody compared "
-                f"{'is' if unseen == 1 else 'are'} scored too."
+                f"(ridge {facts.ridge:.3g}){also}."
             )
         best = self.scores.head(3)
         named = ", ".join(
-            f"{shown(item)} ({score:+.3f})"
+            f"{shown(item)} ({round(score, 3) + 0.0:+.3f})"
             for item, score in zip(best["item"], best["score"], strict=True)
         )
         lines.append(f"Top: {named}.")

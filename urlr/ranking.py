@@ -9,7 +9,7 @@ import numpy as np
 from urlr.arrays import Floats
 from urlr.errors import ConvergenceError, FeatureError, VoteError
 from urlr.graph import ComparisonGraph
-from urlr.ridge import ridge_coefficients, ridge_solve
+from urlr.ridge import gradient_scale, ridge_coefficients, ridge_solve
 
 Ranking = Literal["ridge", "svm"]
 
@@ -48,8 +48,8 @@ def rank_svm_coefficients(
     if graph.features is None:
         raise FeatureError("RankSVM needs item features; rank without them by ranking='ridge'.")
     tie = graph.target == 0
-    pull = graph.project(graph.pull(graph.weight * graph.target))
-    goal = tolerance * max(float(np.abs(pull).max()), 1e-300)
+    everything = np.ones(graph.n_edges, np.bool_)
+    goal = tolerance * float(gradient_scale(graph, graph.gram(everything)).max())
     beta = np.zeros(graph.n_features) if start is None else start
     for _ in range(_SVM_ITERATIONS):
         margins = graph.margins(graph.scores(beta))
@@ -87,7 +87,7 @@ def _convex_step(
         return 1.0
     steep = -0.1 * slope(0.0)
     low, high = 0.0, 1.0
-    while end > steep and high > 1e-12:
+    while end > steep and high - low > 1e-12:
         middle = 0.5 * (low + high)
         at = slope(middle)
         if at <= 0:

@@ -30,7 +30,8 @@ _FARTHEST = 1e100
 class Impute:
     """Missing values become the mean of the column, and a 0/1 column says where they were.
 
-    Columns missing in the same rows share an indicator. Indicators come after all columns. A column missing everywhere when fitted is dropped.
+    Columns missing in the same rows share an indicator. Indicators come after all columns. A
+    column missing everywhere when fitted is dropped.
     """
 
     kind: ClassVar[str] = "impute"

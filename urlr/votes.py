@@ -84,10 +84,13 @@ class VoteTable:
 
     @property
     def rejected(self) -> pd.DataFrame:
-        """The rejected rows as they came, each with its `reason`."""
+        """The rejected rows as they came, with a `reason`; one of their own is `reason_given`."""
         rows = self.status == REJECTED
         reason = pd.Series(np.asarray(REASONS, dtype=object)[self.reason[rows]], dtype="str")
-        return pd.DataFrame(self.frame.loc[rows]).assign(reason=reason.to_numpy())
+        kept = pd.DataFrame(self.frame.loc[rows])
+        if "reason" in kept:  # the voters' own column of that name is not to be lost
+            kept = kept.rename(columns={"reason": "reason_given"})
+        return kept.assign(reason=reason.to_numpy())
 
     def names(self) -> tuple[pd.Series[Any], pd.Series[Any]]:
         """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
@@ -179,6 +182,8 @@ _OUTCOMES = ("a", "b", "tie", "skip")
 
 def _read_outcomes(column: pd.Series[Any]) -> Bytes:
     """Position of each outcome in `_OUTCOMES`, -1 where missing or unknown."""
+    if column.dtype == object:  # anything at all may be in there, lists too
+        column = column.map(lambda value: value if isinstance(value, str) else None)
     codes, uniques = pd.factorize(column)
     known = [
         _OUTCOMES.index(text) if (text := str(value).strip().lower()) in _OUTCOMES else -1
@@ -205,8 +210,8 @@ def _check_columns(votes: pd.DataFrame) -> None:
         raise VoteError(
             "the votes mix two layouts; keep winner and loser, or item_a, item_b and outcome."
         )
-    if "attribute" in names and votes["attribute"].nunique(dropna=False) > 1:
-        attributes = votes["attribute"].unique().tolist()
+    attributes = pd.unique(votes["attribute"].astype(str)).tolist() if "attribute" in names else []
+    if len(attributes) > 1:
         raise VoteError(
             f"the votes are about {plural(len(attributes), 'attribute')} "
             f"({shown_some(attributes)}); each is a ranking of its own: fit one at a time."

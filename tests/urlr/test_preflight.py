@@ -12,10 +12,10 @@ from urlr.baselines import majority
 CHAIN = [("B", "A"), ("C", "B"), ("D", "C"), ("E", "D")]
 
 CONDORCET = {
-    "the majority of three backs the wrong vote": [(w, l, 3) for w, l in CHAIN]
+    "the majority of three backs the wrong vote": [(*pair, 3) for pair in CHAIN]
     + [("A", "E", 2), ("E", "A", 1)],
-    "a single wrong vote against pairs": [(w, l, 2) for w, l in CHAIN] + [("A", "E", 1)],
-    "one vote per pair": [(w, l, 1) for w, l in CHAIN]
+    "a single wrong vote against pairs": [(*pair, 2) for pair in CHAIN] + [("A", "E", 1)],
+    "one vote per pair": [(*pair, 1) for pair in CHAIN]
     + [("A", "E", 1), ("C", "A", 1), ("E", "C", 1)],
 }
 
@@ -47,8 +47,8 @@ def test_without_the_pruned_vote_the_ranking_is_right(case):
 
 @pytest.mark.parametrize("votes_each", [1, 2])
 def test_balanced_cycle_is_reported_unresolvable(votes_each):
-    cycle = [(w, l, votes_each) for w, l in [*CHAIN, ("A", "E")]]
-    minority = [(l, w, votes_each - 1) for w, l, _ in cycle]
+    cycle = [(*pair, votes_each) for pair in [*CHAIN, ("A", "E")]]
+    minority = [(loser, winner, votes_each - 1) for winner, loser, _ in cycle]
     with pytest.raises(VoteError, match=r"balanced cycle.*One more vote"):
         urlr.fit(votes_frame(cycle + minority))
 

@@ -1,0 +1,372 @@
+"""The `urlr` command; imports nothing heavy before a command runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+FILES = ".csv, .csv.gz, .parquet, .pq, .jsonl, .jsonl.gz, .ndjson or .ndjson.gz"
+
+_ABOUT = f"""\
+Turns noisy pairwise votes into rankings people can trust: finds the votes that
+contradict all others, sets them aside, and ranks the items by the rest.
+
+Files are {FILES}.
+"""
+
+_EXAMPLES = """\
+examples:
+  urlr fit votes.csv --out ranking
+  urlr fit votes.csv features.csv --out ranking
+  urlr score ranking new_features.csv --out scores.csv
+
+`urlr fit --help` and `urlr score --help` tell more.
+"""
+
+_FIT_ABOUT = """\
+Find the votes that contradict all others, set them aside, and rank the items
+by the rest.
+
+VOTES has the columns winner and loser, or item_a, item_b and outcome (a, b,
+tie or skip), and optionally weight, annotator and vote_id. FEATURES has a
+column item and columns of numbers, or one list column embedding (in Parquet or
+JSON lines); without FEATURES the compared items alone are ranked. Ids in CSV
+files are text: 007 stays 007.
+"""
+
+_FIT_EXAMPLES = """\
+examples:
+  urlr fit votes.csv --out ranking
+  urlr fit votes.csv features.parquet --out ranking --prune 0.1
+  urlr fit votes.jsonl features.csv --out ranking --prune bic --overwrite
+
+written into DIR, whole or not at all:
+  model.npz     the ranking function, for `urlr score`
+  scores.csv    one row per item, best first
+  verdicts.csv  one row per vote, in the order of VOTES: whether it was used or
+                pruned, and why
+  rejected.csv  votes that cannot be used, each with its reason, if there are any
+  summary.txt   what was done and what to look at
+"""
+
+_SCORE_ABOUT = """\
+Score items by their features with a model that `urlr fit` wrote, whether
+anybody voted on them or not. FILE gets the columns item, score and rank, best
+first.
+"""
+
+_SCORE_EXAMPLES = """\
+examples:
+  urlr score ranking new_features.csv --out scores.csv
+  urlr score ranking/model.npz new.parquet --out scores.parquet --overwrite
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a sign gets its code instead
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        parser = _parser()
+        arguments = parser.parse_args(argv)
+        if arguments.run is None:
+            parser.print_help(sys.stderr)
+            return 2
+        return _guarded(arguments)
+    except BrokenPipeError:  # whoever read our output has seen enough
+        # Python flushes stdout once more at exit; let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:  # help and version that cannot be shown
+        return _complain(error.strerror or str(error))
+    except KeyboardInterrupt:
+        return _complain("stopped before the end.", code=130)
+
+
+def _guarded(arguments: argparse.Namespace) -> int:
+    """Run the command chosen, turning every error into one line."""
+    try:
+        from urlr.errors import UrlrError
+    except ImportError as error:
+        return _unexpected(error)
+    run: Callable[[argparse.Namespace], None] = arguments.run
+    try:
+        run(arguments)
+    except UrlrError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _complain(f"{where}{error.strerror or error}")
+    except MemoryError:
+        return _complain("not enough memory for this many votes and features.")
+    except Exception as error:
+        return _unexpected(error)
+    return 0
+
+
+def _fit(arguments: argparse.Namespace) -> None:
+    from flows.progress import ProgressLine
+
+    progress = ProgressLine(quiet=arguments.quiet)
+    with progress:
+        progress("starting", 0.0)
+        from dataclasses import asdict
+
+        import urlr
+        from tasks.read import match_ids, read_features, read_votes
+        from tasks.write import WriteError, published_directory, write_results
+
+        settings = urlr.FitSettings(
+            prune=arguments.prune,
+            ridge=arguments.ridge,
+            ranking=arguments.ranking,
+            outlier_space=arguments.outlier_space,
+            components=arguments.components,
+            chi_square=arguments.chi_square,
+            solver=arguments.solver,
+            seed=arguments.seed,
+        )
+        try:
+            settings.check()
+        except ValueError as error:
+            raise urlr.UrlrError(f"{error} See `urlr fit --help`.") from None
+        out = Path(arguments.out)
+        for source in (arguments.votes, arguments.features):
+            if source is not None and out.resolve() in Path(source).resolve().parents:
+                raise WriteError(f"{source} lies in {out}, which is to be replaced; move it away.")
+        with published_directory(out, overwrite=arguments.overwrite) as workplace:
+            progress("reading the files", 0.0)
+            votes = read_votes(arguments.votes)
+            features = None
+            if arguments.features is not None:
+                features = read_features(arguments.features)
+                votes, features = match_ids(votes, features)
+            ranker = urlr.fit(votes, features, progress=progress, **asdict(settings))
+            progress("writing the results", 0.0)
+            written = write_results(ranker, workplace, form=arguments.format)
+    shown_out = shlex.quote(arguments.out)
+    _say(ranker.summary())
+    _say(f"\nWrote {', '.join(written)} to {shown_out}.")
+    if features is None:
+        _say(f"Look at {shown_out}/scores.{arguments.format}; features would let it score others.")
+    else:
+        model = shlex.quote(str(out / "model.npz"))
+        _say(f"Next: urlr score {model} NEW_FEATURES.csv --out scores.csv")
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    import pandas as pd
+
+    import urlr
+    from tasks.read import read_features
+    from tasks.write import WriteError, published_file, write_table
+    from urlr.ids import plural, shown_some
+
+    model, out = Path(arguments.model), Path(arguments.out)
+    if model.is_dir():
+        model /= "model.npz"
+    for source in (model, Path(arguments.features)):
+        if out.exists() and source.exists() and out.samefile(source):
+            raise WriteError(f"--out {out} is a file to be read; give another name.")
+    with published_file(out, overwrite=arguments.overwrite) as workplace:
+        scores = urlr.load(model).score(read_features(arguments.features))
+        table = pd.DataFrame(
+            {
+                "item": scores.index,
+                "score": scores.to_numpy(),
+                "rank": scores.rank(ascending=False, method="min").to_numpy("int64"),
+            }
+        ).sort_values("rank", kind="stable", ignore_index=True)
+        write_table(table, workplace)
+    best = shown_some(table["item"].head(3).tolist())
+    scored = plural(len(table), "item")
+    _say(f"Scored {scored} into {shlex.quote(arguments.out)}. Top: {best}.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
+    parser.add_argument("--version", action=_Version, help="show the version and exit")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_fit(commands)
+    _add_score(commands)
+    return parser
+
+
+def _add_fit(commands: Any) -> None:
+    fit = commands.add_parser(
+        "fit",
+        help="rank items by votes, setting bad votes aside",
+        description=_FIT_ABOUT,
+        epilog=_FIT_EXAMPLES,
+    )
+    fit.set_defaults(run=_fit)
+    fit.add_argument("votes", metavar="VOTES", help=f"file of votes: {FILES}")
+    fit.add_argument("features", metavar="FEATURES", nargs="?", help="file of item features")
+    fit.add_argument("--out", metavar="DIR", required=True, help="directory for the results")
+    fit.add_argument(
+        "--format",
+        choices=("csv", "parquet"),
+        default="csv",
+        help="format of the tables in DIR (default: csv)",
+    )
+    fit.add_argument(
+        "--overwrite", action="store_true", help="replace the results of an earlier fit in DIR"
+    )
+    fit.add_argument("--quiet", action="store_true", help="show no progress")
+    method = fit.add_argument_group("the method")
+    method.add_argument(
+        "--prune",
+        metavar="RATE|bic|aic|sigma",
+        type=_number_or("bic", "aic", "sigma"),
+        default=0.2,
+        help="share of the compared pairs to set aside, 0 up to 1, or a rule that chooses it "
+        "(default: 0.2)",
+    )
+    method.add_argument(
+        "--ridge",
+        metavar="NUMBER|tuned",
+        type=_number_or("tuned"),
+        default="tuned",
+        help="how strongly the ranking function is smoothed, or tuned on items left out "
+        "(default: tuned; the paper: 0.001)",
+    )
+    method.add_argument(
+        "--ranking",
+        choices=("ridge", "svm"),
+        default="ridge",
+        help="ranking function: least squares with a ridge, or RankSVM (default: ridge)",
+    )
+    method.add_argument(
+        "--outlier-space",
+        choices=("pca", "kernel-pca", "features", "items"),
+        default="pca",
+        help="where bad votes are looked for: features reduced by PCA or kernel PCA, the features "
+        "themselves, or the items alone (default: pca)",
+    )
+    method.add_argument(
+        "--components",
+        metavar="N",
+        type=int,
+        help="dimensions of the reduced features (default: a tenth of the compared pairs, at most "
+        "150)",
+    )
+    method.add_argument(
+        "--chi-square",
+        metavar="STEPS",
+        type=int,
+        default=0,
+        help="steps of the additive chi-square map, 1 to 3, for histogram features (default: 0, "
+        "none)",
+    )
+    method.add_argument(
+        "--solver",
+        choices=("auto", "exact", "grid"),
+        default="auto",
+        help="how the order of suspicion is computed (default: auto, by size)",
+    )
+    method.add_argument(
+        "--seed",
+        metavar="N",
+        type=_seed,
+        default=0,
+        help="seed of all that is random; same files, settings and seed give the same results "
+        "(default: 0)",
+    )
+
+
+def _add_score(commands: Any) -> None:
+    score = commands.add_parser(
+        "score",
+        help="score items by their features with a fitted model",
+        description=_SCORE_ABOUT,
+        epilog=_SCORE_EXAMPLES,
+    )
+    score.set_defaults(run=_score)
+    score.add_argument(
+        "model", metavar="MODEL", help="a model.npz, or the directory that `urlr fit` wrote"
+    )
+    score.add_argument("features", metavar="FEATURES", help=f"file of item features: {FILES}")
+    score.add_argument(
+        "--out", metavar="FILE", required=True, help="file for the scores; its ending says how"
+    )
+    score.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Keeps the lines of the texts, and takes no abbreviated options."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, **settings)
+
+
+class _Version(argparse.Action):
+    """Shows the version, looking it up only when asked."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **settings: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **settings)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        _say(f"urlr {version('urlr')}")
+        parser.exit()
+
+
+def _number_or(*words: str) -> Callable[[str], float | str]:
+    def parse(text: str) -> float | str:
+        if text in words:
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            choices = " or ".join(("a number", *words))
+            raise argparse.ArgumentTypeError(f"{text!r} is not {choices}") from None
+
+    return parse
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
+
+
+def _clean(text: str) -> str:
+    """One line without control signs: file names and ids are other people's."""
+    signs = (sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+    return "".join(signs)
+
+
+def _say(text: str) -> None:
+    _write(sys.stdout, text.split("\n"))
+
+
+def _complain(text: str, *, code: int = 1) -> int:
+    _write(sys.stderr, [f"urlr: {text}"])
+    return code
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("URLR_DEBUG"):
+        raise error
+    kind = type(error).__name__
+    return _complain(f"{kind}: {error} (run again with URLR_DEBUG=1 for the traceback)")
+
+
+def _write(stream: TextIO, lines: list[str]) -> None:
+    stream.write("".join(f"{_clean(line)}\n" for line in lines))
+    stream.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Table files: what the ending of a name says about what is inside."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from urlr.errors import UrlrError
+from urlr.ids import shown
+
+Layout = Literal["csv", "jsonl", "parquet"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How a table lies in its file."""
+
+    layout: Layout
+    gzipped: bool
+
+
+_ENDINGS = {
+    ".csv": TableFormat("csv", False),
+    ".csv.gz": TableFormat("csv", True),
+    ".parquet": TableFormat("parquet", False),
+    ".pq": TableFormat("parquet", False),
+    ".jsonl": TableFormat("jsonl", False),
+    ".jsonl.gz": TableFormat("jsonl", True),
+    ".ndjson": TableFormat("jsonl", False),
+    ".ndjson.gz": TableFormat("jsonl", True),
+}
+ENDINGS = ", ".join(_ENDINGS)
+
+
+def table_format(path: str | os.PathLike[str], *, error: type[UrlrError]) -> TableFormat:
+    """Tell the format by the ending of the name; raise `error` if it is none of ours."""
+    name = Path(path).name.lower()
+    for ending, found in _ENDINGS.items():
+        if name.endswith(ending):
+            return found
+    raise error(f"{shown_path(path)}: cannot tell the format by its name; use one of {ENDINGS}.")
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """A path as it may be shown to people: control signs escaped."""
+    return shown(os.fspath(path), limit=300)

@@ -1,0 +1,363 @@
+"""Read votes and features from files, losing no row and guessing no type in silence.
+
+CSV carries no types, so ids are read from it as text: `007` stays `007` and `NA` stays `NA`; an
+empty cell is missing. Parquet and JSON lines keep the types they have.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+import pyarrow.parquet
+
+from tasks.formats import TableFormat, shown_path, table_format
+from urlr.errors import UrlrError
+from urlr.ids import plural, read_ids, shown, shown_some
+
+ID_COLUMNS = frozenset(
+    {
+        "item",
+        "winner",
+        "loser",
+        "item_a",
+        "item_b",
+        "vote_id",
+        "annotator",
+        "attribute",
+        "outcome",
+    }
+)
+"""Columns whose cells name something; CSV files give them as text."""
+
+_VOTED = ("winner", "loser", "item_a", "item_b")
+_INDEX = "__index_level_"  # how pandas stores an index without a name in Parquet
+_BLOCK = 1 << 26  # a CSV row must fit into one block
+_MOSTLY = 0.5
+
+
+class ReadError(UrlrError):
+    """A file cannot be read; the text says which, what is wrong, and what to do."""
+
+
+def read_votes(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a file of votes; which rows count is for `urlr.vote_table` to say."""
+    frame = _without_index(read_table(path))
+    if frame.empty:
+        _fail(path, "holds no votes, only a header", "check the export that wrote it")
+    _check_separator(frame, path)
+    return frame
+
+
+def read_features(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a file of features: a column `item`, and numbers or a list column `embedding`."""
+    stored = read_table(path)
+    frame = _without_index(stored)
+    if frame.empty:
+        _fail(path, "holds no items, only a header", "check the export that wrote it")
+    _check_separator(frame, path)
+    if "item" not in frame.columns:
+        held = shown_some([str(name) for name in frame.columns], limit=8) or "none with a name"
+        kept = "; the table's index has no name" if stored.shape[1] > frame.shape[1] else ""
+        _fail(
+            path,
+            f"has no column `item` (columns found: {held}{kept})",
+            "name the column that holds the ids `item`",
+        )
+    _check_numbers(frame, path)
+    return frame
+
+
+def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Bring ids to one type where one file had to give them as text.
+
+    When one side holds whole numbers and every id of the other is the plain decimal form of one
+    (`7`, not `007`), the texts become whole numbers. Else both stay as they are.
+    """
+    voted = [name for name in _VOTED if name in votes.columns]
+    if not (voted and votes.columns.is_unique and features.columns.is_unique):
+        return votes, features
+    sides = {_kind(votes[voted]), _kind(features[["item"]])}
+    if sides != {"decimal text", "whole numbers"}:
+        return votes, features
+    if _kind(votes[voted]) == "decimal text":
+        return votes.assign(**{name: _as_numbers(votes[name]) for name in voted}), features
+    return votes, features.assign(item=_as_numbers(features["item"]))
+
+
+def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table from a file, its format told by the ending of its name.
+
+    Raises
+    ------
+    ReadError
+        The file is missing, unreadable, empty, damaged, or not what its name says.
+    """
+    form = table_format(path, error=ReadError)
+    data = _content(path, form)
+    if form.layout == "parquet":
+        return _parquet(data, path)
+    _check_text(data, path)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if not data.strip():
+        _fail(path, "is empty", "check the export that wrote it")
+    return _csv(data, path) if form.layout == "csv" else _json_lines(data, path)
+
+
+def _fail(path: str | os.PathLike[str], wrong: str, remedy: str) -> NoReturn:
+    raise ReadError(f"{shown_path(path)} {wrong}; {remedy}.") from None
+
+
+def _content(path: str | os.PathLike[str], form: TableFormat) -> bytes:
+    """The bytes of the file, unpacked if its name says so, of the kind its name says."""
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ReadError(f"there is no file {shown_path(path)}; check the path.") from None
+    except IsADirectoryError:
+        _fail(path, "is a directory", "give a file")
+    except PermissionError:
+        _fail(path, "may not be read", "check its permissions")
+    except (OSError, ValueError) as error:
+        _fail(path, f"cannot be read ({shown(error, 200)})", "check the path")
+    if not data:
+        _fail(path, "is empty (0 bytes)", "check the export that wrote it")
+    if form.gzipped:
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error):
+            what = "is cut off or damaged" if data[:2] == b"\x1f\x8b" else "is not gzip"
+            _fail(path, what, "copy it again, or name it without .gz if it is not compressed")
+    elif data[:2] == b"\x1f\x8b":
+        _fail(path, "is compressed with gzip", "let its name end in .gz")
+    if form.layout == "parquet":
+        if data[:4] != b"PAR1":
+            start = shown(data[:20].decode("utf-8", "replace"))
+            _fail(path, f"is not Parquet (it begins with `{start}`)", "name it for what it is")
+        if len(data) < 12 or data[-4:] != b"PAR1":
+            _fail(path, "is cut off: the footer of a Parquet file is missing", "copy it again")
+    elif data[:4] == b"PAR1":
+        _fail(path, "is Parquet", "let its name end in .parquet")
+    elif data[:4] == b"PK\x03\x04":
+        _fail(path, "is a zip archive or a spreadsheet", "unpack it, or save it as CSV")
+    return data
+
+
+def _check_text(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Refuse what is not UTF-8, and NUL, which only text in UTF-16 and damaged files hold."""
+    place = data.find(b"\0")
+    what = "holds a NUL byte"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if place < 0 or error.start < place:
+            place, what = error.start, f"is not UTF-8 (0x{data[error.start]:02x})"
+    if place >= 0:
+        line = data.count(b"\n", 0, place) + 1
+        _fail(path, f"{what} at byte {place + 1:,} in line {line:,}", "save it as UTF-8 text")
+
+
+def _csv(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+    header = next(_rows(data), [])
+    types = {name: pa.string() for name in header if name.strip() in ID_COLUMNS}
+    if b'"' in data:  # a stray quote can swallow rows, and the fast reader does not mind
+        _check_rows(data, path)
+    try:
+        table = pa.csv.read_csv(
+            io.BytesIO(data + b"\n"),
+            read_options=pa.csv.ReadOptions(block_size=_BLOCK),
+            parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(column_types=types),
+        )
+    except pa.ArrowInvalid as error:
+        _check_rows(data, path)
+        _fail(path, f"is not readable as CSV ({shown(error, 200)})", "check the file")
+    table = table.rename_columns([name.strip() for name in table.column_names])
+    columns = [
+        pa.compute.if_else(pa.compute.equal(column, ""), None, column)
+        if name in ID_COLUMNS
+        else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return _frame(pa.Table.from_arrays(columns, names=table.column_names))
+
+
+def _rows(data: bytes, *, strict: bool = False) -> Iterator[list[str]]:
+    """Rows one by one: slower than Arrow, but it knows the lines."""
+    csv.field_size_limit(2**31 - 1)
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    return csv.reader(text, strict=strict)
+
+
+def _check_rows(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Name the first line that does not have as many cells as the header, or a broken quote."""
+    rows: Any = _rows(data, strict=True)
+    width, line = 0, 1
+    try:
+        for row in rows:
+            if row and width and len(row) != width:
+                cells = plural(len(row), "cell")
+                _fail(path, f"has {cells} in line {line:,}, the header {width}", "mend the line")
+            width = width or len(row)
+            line = rows.line_num + 1
+    except csv.Error:
+        _fail(path, f"has an unpaired quote in the row of line {line:,}", "mend the line")
+
+
+def _json_lines(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        row = _json_object(line, number, path)
+        for name, value in row.items():
+            column = columns.setdefault(name, [None] * n_rows)
+            if name in ID_COLUMNS and isinstance(value, list | dict):
+                what = "a list" if isinstance(value, list) else "an object"
+                _fail(
+                    path,
+                    f"holds {what} as {name} in line {number:,}",
+                    "ids are text or whole numbers",
+                )
+            column.append(value)
+        n_rows += 1
+        if len(row) < len(columns):
+            for column in columns.values():
+                if len(column) < n_rows:
+                    column.append(None)
+    return pd.DataFrame({name: _typed(name, column) for name, column in columns.items()})
+
+
+def _json_object(line: bytes, number: int, path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+        if b"\\u" in line:  # half a surrogate pair is no text
+            json.dumps(row, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        where = f" at sign {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        remedy = "put one JSON object on each line"
+        _fail(path, f"has no valid JSON in line {number:,}{where}", remedy)
+    if not isinstance(row, dict):
+        _fail(
+            path,
+            f"holds {shown(type(row).__name__)} instead of an object in line {number:,}",
+            'put one JSON object such as {"winner": "a", "loser": "b"} on each line',
+        )
+    return row
+
+
+def _typed(name: str, column: list[Any]) -> pd.Series[Any]:
+    """A column of Python values; ids stay whole numbers even with gaps."""
+    series = pd.Series(column, dtype=object)
+    kind = pd.api.types.infer_dtype(series, skipna=True)
+    if kind == "string":
+        return series.astype("str")
+    if kind == "integer" and name in ID_COLUMNS:
+        return _numbers(series)
+    return series if name in ID_COLUMNS else series.infer_objects()
+
+
+def _numbers(series: pd.Series[Any]) -> pd.Series[Any]:
+    try:
+        return series.astype("Int64" if series.hasnans else np.int64)
+    except OverflowError:
+        return series
+
+
+def _parquet(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+    try:
+        table = pa.parquet.read_table(pa.BufferReader(data))
+        table.validate(full=True)
+        for place, name in enumerate(table.column_names):
+            kind = table.schema.field(place).type
+            if name in ID_COLUMNS and pa.types.is_nested(kind):
+                _fail(path, f"holds {kind} as {name}", "ids are text or whole numbers")
+            if name in ID_COLUMNS and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+                table = table.set_column(place, name, table.column(place).cast(pa.string()))
+        return _frame(table)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        _fail(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """A table as a DataFrame; whole numbers in id columns stay exact beside gaps."""
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    for place, name in enumerate(table.column_names):
+        column = table.column(place)
+        if name in ID_COLUMNS and pa.types.is_integer(column.type) and column.null_count:
+            frame.isetitem(place, _numbers(pd.Series(column.to_pylist(), dtype=object)).array)
+    return frame
+
+
+def _without_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Drop row numbers that pandas stored as a column."""
+    kept = [not str(name).startswith(_INDEX) for name in frame.columns]
+    return frame.loc[:, kept]
+
+
+def _check_separator(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    if frame.shape[1] != 1:
+        return
+    for sign, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if sign in str(frame.columns[0]):
+            _fail(path, f"separates its columns by {what}", "save it with commas")
+
+
+def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Refuse a column of numbers that a few bad cells turned into text: it would be ignored."""
+    for place, name in enumerate(frame.columns):
+        column = frame.iloc[:, place]
+        if name == "item" or not isinstance(column.dtype, pd.StringDtype):
+            continue
+        column = column[column.str.strip() != ""].dropna()
+        bad = column[pd.to_numeric(column, errors="coerce").isna()]
+        if len(bad) < _MOSTLY * len(column):
+            _fail(
+                path,
+                f"has text in {plural(len(bad), 'row')} of the column {shown(name)}, which else "
+                f"holds numbers ({shown_some([f'`{shown(cell)}`' for cell in bad.unique()])})",
+                "mend them, leave them empty, or drop the column",
+            )
+
+
+def _kind(columns: pd.DataFrame) -> str:
+    """Whether all ids are whole numbers, decimal text, or else."""
+    kinds = set()
+    for name in columns:
+        ids = read_ids(columns[name])
+        usable = ids.values[ids.usable].unique()
+        if pd.api.types.is_integer_dtype(usable.dtype):
+            kinds.add("whole numbers")
+        elif all(isinstance(value, str) and _is_decimal(value) for value in usable):
+            kinds.add("decimal text")
+        else:
+            kinds.add("else")
+    return kinds.pop() if len(kinds) == 1 else "else"
+
+
+def _is_decimal(text: str) -> bool:
+    return len(text) < 20 and text.removeprefix("-").isdecimal() and str(int(text)) == text
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Decimal texts as whole numbers; what is no id stays as it is."""
+    codes, uniques = pd.factorize(column)
+    numbers = np.empty(len(uniques) + 1, object)
+    numbers[:] = [*(int(text) if _is_decimal(text) else text for text in uniques), None]
+    series = pd.Series(numbers[codes], index=column.index, dtype=object)
+    whole = pd.api.types.infer_dtype(series, skipna=True) == "integer"
+    return _numbers(series) if whole else series

@@ -1,0 +1,1 @@
+"""Speed and memory against the stated bars: `python -m tests.bench --list`."""

@@ -1,0 +1,341 @@
+"""Reading files: no row lost, no id changed, every broken file named in one line."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.read import ReadError, match_ids, read_features, read_table, read_votes
+from tasks.write import write_table
+
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | (
+    st.sampled_from(["NA", "null", "None", "nan", "007", "1e5", "true", "-1", "=1+1", 'a"b', "a,b"])
+    | st.sampled_from(["\r", "\n", "\r\n", " ", "'", "#N/A", "2024-01-01", "0x10", "\ufeff", "İ"])
+)
+PAIRS = st.lists(st.tuples(IDS, IDS), min_size=1, max_size=20)
+EXAMPLES = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def refused(path: Path, *, by=read_votes) -> str:
+    """The message of the refusal, which is one plain line that names the file."""
+    with pytest.raises(ReadError) as caught:
+        by(path)
+    text = str(caught.value)
+    assert path.name in text
+    assert text.isprintable()
+    assert text.endswith(".")
+    return text
+
+
+def put(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# ---------------------------------------------------------------- ids survive
+
+
+@EXAMPLES
+@given(pairs=PAIRS, ending=st.sampled_from(["csv", "csv.gz", "jsonl", "ndjson.gz", "parquet"]))
+def test_any_text_id_survives_our_own_files(pairs, ending, tmp_path):
+    written = pd.DataFrame(pairs, columns=["winner", "loser"], dtype="str")
+    write_table(written, tmp_path / f"votes.{ending}")
+    read = read_votes(tmp_path / f"votes.{ending}")
+    assert list(zip(read["winner"], read["loser"], strict=True)) == pairs
+
+
+@EXAMPLES
+@given(pairs=PAIRS)
+def test_any_text_id_survives_a_csv_that_quotes_everything(pairs, tmp_path):
+    def quoted(text):
+        return '"' + text.replace('"', '""') + '"'
+
+    lines = [f"{quoted(winner)},{quoted(loser)}" for winner, loser in pairs]
+    read = read_votes(put(tmp_path / "votes.csv", "\n".join(["winner,loser", *lines])))
+    assert list(zip(read["winner"], read["loser"], strict=True)) == pairs
+
+
+def test_csv_ids_are_text_and_empty_cells_missing(tmp_path):
+    votes = read_votes(
+        put(tmp_path / "v.csv", "winner,loser,weight,annotator\n007,NA,2,1\nnull,,0.5,\n")
+    )
+    assert votes["winner"].tolist() == ["007", "null"]
+    assert votes["loser"].isna().tolist() == [False, True]
+    assert votes["weight"].tolist() == [2.0, 0.5]
+    assert votes["annotator"].tolist()[0] == "1"
+
+
+def test_json_lines_keep_their_types(tmp_path):
+    lines = ['{"winner": 7, "loser": "7"}', "", '{"loser": "007", "winner": "x", "left": "a"}']
+    votes = read_votes(put(tmp_path / "v.jsonl", "\n".join(lines)))
+    assert votes["winner"].tolist() == [7, "x"]
+    assert votes["loser"].tolist() == ["7", "007"]
+    assert votes["left"].tolist()[1] == "a"
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_large_whole_numbers_stay_exact_beside_gaps(ending, tmp_path):
+    ids = [2**53 + 1, None, 2**53 + 3]
+    path = tmp_path / f"v.{ending}"
+    if ending == "jsonl":
+        put(path, "".join(json.dumps({"winner": k, "loser": 1}) + "\n" for k in ids))
+    else:
+        pq.write_table(pa.table({"winner": ids, "loser": [1, 1, 1]}), path)
+    votes = read_votes(path)
+    assert votes["winner"].dropna().tolist() == [2**53 + 1, 2**53 + 3]
+    assert votes["winner"].isna().tolist() == [False, True, False]
+
+
+def test_byte_order_mark_spaces_in_the_header_and_blank_lines_do_no_harm(tmp_path):
+    votes = read_votes(put(tmp_path / "v.csv", b"\xef\xbb\xbfwinner, loser\r\na,b\r\n\r\nc,d\r\n"))
+    assert votes.to_dict("list") == {"winner": ["a", "c"], "loser": ["b", "d"]}
+
+
+def test_line_breaks_inside_quotes_are_part_of_the_id(tmp_path):
+    votes = read_votes(put(tmp_path / "v.csv", 'winner,loser\n"a\nb","c""d"\n'))
+    assert votes.iloc[0].tolist() == ["a\nb", 'c"d']
+
+
+def test_binary_ids_of_old_parquet_writers_are_text(tmp_path):
+    pq.write_table(pa.table({"winner": [b"a"], "loser": [b"b"]}), tmp_path / "v.pq")
+    assert read_votes(tmp_path / "v.pq").iloc[0].tolist() == ["a", "b"]
+
+
+def test_a_named_index_stored_by_pandas_is_the_item_column(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="item"))
+    frame.to_parquet(tmp_path / "f.parquet")
+    assert read_features(tmp_path / "f.parquet")["item"].tolist() == ["a", "b"]
+
+
+def test_row_numbers_stored_by_pandas_are_no_feature(tmp_path):
+    frame = pd.DataFrame({"item": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}).iloc[[0, 2]]
+    frame.to_parquet(tmp_path / "f.parquet")
+    assert read_features(tmp_path / "f.parquet").columns.tolist() == ["item", "x"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_embeddings_are_read_as_lists(ending, tmp_path):
+    frame = pd.DataFrame({"item": ["a", "b"], "embedding": [[1.0, 2.0], [3.0, 4.0]]})
+    write_table(frame, tmp_path / f"f.{ending}")
+    read = read_features(tmp_path / f"f.{ending}")
+    assert [list(row) for row in read["embedding"]] == [[1.0, 2.0], [3.0, 4.0]]
+
+
+# ---------------------------------------------------------------- matching ids
+
+
+def votes_of(*ids) -> pd.DataFrame:
+    return pd.DataFrame({"winner": list(ids), "loser": list(reversed(ids))})
+
+
+def features_of(*ids) -> pd.DataFrame:
+    return pd.DataFrame({"item": list(ids), "x": range(len(ids))})
+
+
+def test_decimal_texts_become_whole_numbers_beside_whole_numbers():
+    votes, _ = match_ids(votes_of("1", "-20"), features_of(1, -20))
+    assert votes["winner"].tolist() == [1, -20]
+    assert votes["loser"].dtype == np.int64
+    _, features = match_ids(votes_of(1, 20), features_of("1", "20"))
+    assert features["item"].tolist() == [1, 20]
+
+
+@pytest.mark.parametrize("odd", ["007", "x", "1.0", "+1", " 1", "１", "1_0", "-0", "9" * 30])
+def test_one_id_that_is_no_plain_decimal_leaves_all_as_they_are(odd):
+    votes, features = match_ids(votes_of("1", odd), features_of(1, 2))
+    assert votes["winner"].tolist() == ["1", odd]
+    assert features["item"].tolist() == [1, 2]
+
+
+def test_text_beside_text_stays_text():
+    votes, features = match_ids(votes_of("1", "2"), features_of("1", "2"))
+    assert votes["winner"].tolist() == ["1", "2"]
+    assert features["item"].tolist() == ["1", "2"]
+
+
+def test_missing_and_blank_ids_do_not_hinder_matching_and_stay():
+    votes, _ = match_ids(votes_of("1", None, "2"), features_of(1, 2))
+    assert votes["winner"].dropna().tolist() == [1, 2]
+    votes, _ = match_ids(votes_of("1", " ", "2"), features_of(1, 2))
+    assert votes["winner"].tolist() == [1, " ", 2]
+
+
+def test_repeated_columns_are_left_for_the_method_to_refuse():
+    votes = pd.DataFrame([["1", "2", "3"]], columns=["winner", "loser", "winner"])
+    assert match_ids(votes, features_of(1))[0] is votes
+
+
+# ---------------------------------------------------------------- broken files
+
+
+def test_unknown_ending_lists_the_known_ones(tmp_path):
+    text = refused(put(tmp_path / "votes.xlsx", "x"))
+    assert all(ending in text for ending in (".csv", ".csv.gz", ".parquet", ".pq", ".jsonl"))
+
+
+def test_missing_file(tmp_path):
+    assert "there is no file" in refused(tmp_path / "v.csv")
+
+
+def test_directory(tmp_path):
+    (tmp_path / "v.csv").mkdir()
+    assert "is a directory" in refused(tmp_path / "v.csv")
+
+
+def test_file_that_may_not_be_read(tmp_path, monkeypatch):
+    path = put(tmp_path / "v.csv", "winner,loser\na,b\n")
+    path.chmod(0)
+    if os.geteuid() == 0:  # root may read everything
+
+        def forbidden(self):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "read_bytes", forbidden)
+    assert "may not be read" in refused(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet"])
+def test_file_of_zero_bytes(ending, tmp_path):
+    assert "is empty (0 bytes)" in refused(put(tmp_path / f"v.{ending}", b""))
+
+
+@pytest.mark.parametrize("content", [b"\n\n  \n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_blank_file(content, ending, tmp_path):
+    assert "is empty" in refused(put(tmp_path / f"v.{ending}", content))
+
+
+@pytest.mark.parametrize("header", ["winner,loser", "winner,loser\n", "winner,loser\r\n\r\n"])
+def test_header_only(header, tmp_path):
+    assert "only a header" in refused(put(tmp_path / "v.csv", header))
+    path = put(tmp_path / "f.csv", header.replace("winner", "item"))
+    assert "only a header" in refused(path, by=read_features)
+
+
+def test_parquet_without_rows(tmp_path):
+    pq.write_table(pa.table({"winner": pa.array([], pa.string())}), tmp_path / "v.parquet")
+    assert "only a header" in refused(tmp_path / "v.parquet")
+
+
+def test_cut_off_gzip(tmp_path):
+    whole = gzip.compress(b"winner,loser\n" + b"a,b\n" * 1000)
+    assert "cut off" in refused(put(tmp_path / "v.csv.gz", whole[:-20]))
+
+
+def test_damaged_gzip(tmp_path):
+    whole = bytearray(gzip.compress(b"winner,loser\n" + os.urandom(1000)))
+    whole[200] ^= 255
+    assert "damaged" in refused(put(tmp_path / "v.csv.gz", bytes(whole)))
+
+
+def test_gzip_names_and_contents_must_agree(tmp_path):
+    assert "is not gzip" in refused(put(tmp_path / "v.csv.gz", "winner,loser\na,b\n"))
+    packed = gzip.compress(b"winner,loser\na,b\n")
+    assert "compressed" in refused(put(tmp_path / "v.csv", packed))
+
+
+def test_parquet_without_footer(tmp_path):
+    pq.write_table(pa.table({"winner": ["a"] * 100}), tmp_path / "whole.parquet")
+    whole = (tmp_path / "whole.parquet").read_bytes()
+    assert "footer" in refused(put(tmp_path / "v.parquet", whole[:-30]))
+
+
+def test_damaged_parquet(tmp_path):
+    pq.write_table(pa.table({"winner": ["a"] * 100}), tmp_path / "whole.parquet")
+    whole = bytearray((tmp_path / "whole.parquet").read_bytes())
+    whole[-60:-8] = os.urandom(52)
+    assert "damaged" in refused(put(tmp_path / "v.parquet", bytes(whole)))
+
+
+def test_csv_named_parquet_and_parquet_named_csv(tmp_path):
+    assert "begins with `winner,loser" in refused(put(tmp_path / "v.parquet", "winner,loser\na,b"))
+    pq.write_table(pa.table({"winner": ["a"]}), tmp_path / "v.csv")
+    assert "is Parquet" in refused(tmp_path / "v.csv")
+
+
+def test_spreadsheet_named_csv(tmp_path):
+    assert "spreadsheet" in refused(put(tmp_path / "v.csv", b"PK\x03\x04rest"))
+
+
+def test_text_that_is_not_utf8_is_placed(tmp_path):
+    text = refused(put(tmp_path / "v.csv", "winner,loser\na,b\nMüller,c\n".encode("latin-1")))
+    assert "0xfc" in text
+    assert "byte 19 in line 3" in text
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_nul_bytes_are_placed(ending, tmp_path):
+    text = refused(put(tmp_path / f"v.{ending}", b"winner,loser\na\0,b\n"))
+    assert "NUL byte at byte 15 in line 2" in text
+
+
+def test_utf16_is_not_utf8(tmp_path):
+    assert "UTF-8" in refused(put(tmp_path / "v.csv", "winner,loser\na,b\n".encode("utf-16")))
+
+
+@pytest.mark.parametrize("line", ["a", "a,b,c", "a,b,", '"a,b"', " "])
+def test_ragged_lines_are_named(line, tmp_path):
+    text = refused(put(tmp_path / "v.csv", f'winner,loser\n"x\ny",z\na,b\n{line}\nc,d\n'))
+    assert "in line 5" in text
+
+
+def test_a_line_longer_than_the_header_is_not_taken_for_an_index(tmp_path):
+    assert "3 cells in line 2" in refused(put(tmp_path / "v.csv", "winner,loser\n1,a,b\n2,c,d\n"))
+
+
+@pytest.mark.parametrize("content", ['a,"b\nc,d\ne,f\n', 'a,b\nc,"d\ne,"f"\ng,h\n', 'a,"b"c\n'])
+def test_quotes_that_would_swallow_rows_are_refused(content, tmp_path):
+    text = refused(put(tmp_path / "v.csv", "winner,loser\n" + content))
+    assert "unpaired quote" in text
+    assert "line 2" in text or "line 3" in text
+
+
+@pytest.mark.parametrize(("sign", "word"), [(";", "semicolons"), ("\t", "tabs")])
+def test_other_separators_are_named(sign, word, tmp_path):
+    content = "winner,loser\na,b\n".replace(",", sign)
+    assert word in refused(put(tmp_path / "v.csv", content))
+
+
+@pytest.mark.parametrize(
+    "line", ["{", "[1]", "3", "{'winner': 1}", '{"winner": "\\ud800"}', "[" * 99_999, "9" * 5000]
+)
+def test_broken_json_lines_are_named(line, tmp_path):
+    good = '{"winner": "a", "loser": "b"}'
+    assert "line 3" in refused(put(tmp_path / "v.jsonl", f"{good}\n\n{line}\n{good}\n"))
+
+
+def test_nested_ids_are_refused(tmp_path):
+    assert "line 1" in refused(put(tmp_path / "v.jsonl", '{"winner": ["a"], "loser": "b"}\n'))
+    pq.write_table(pa.table({"winner": [["a"]], "loser": ["b"]}), tmp_path / "v.parquet")
+    assert "as winner" in refused(tmp_path / "v.parquet")
+
+
+def test_features_without_item_name_the_columns_found(tmp_path):
+    text = refused(put(tmp_path / "f.csv", "id,x,y\na,1,2\n"), by=read_features)
+    assert "id, x, y" in text
+    assert "`item`" in text
+    pd.DataFrame({"x": [1.0]}, index=["a"]).to_parquet(tmp_path / "f.parquet")
+    assert "index has no name" in refused(tmp_path / "f.parquet", by=read_features)
+
+
+def test_a_number_column_spoilt_by_one_cell_is_not_ignored_in_silence(tmp_path):
+    content = 'item,x,note\na,1,p\nb,"1,5",q\nc,2,7\nd,,r\n'
+    text = refused(put(tmp_path / "f.csv", content), by=read_features)
+    assert "column x" in text
+    assert "`1,5`" in text
+
+
+def test_rows_are_never_lost(tmp_path):
+    lines = [f"a{k % 7},b{k % 5},{k}" for k in range(100_000)]
+    read = read_table(put(tmp_path / "v.csv", "\n".join(["winner,loser,vote_id", *lines])))
+    assert read["vote_id"].tolist() == [str(k) for k in range(100_000)]

@@ -1,0 +1,183 @@
+"""Writing: cells exactly as they are, results whole or not at all."""
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.read import read_table
+from tasks.write import WriteError, published_directory, published_file, write_table
+
+ENDINGS = ["csv", "csv.gz", "parquet", "pq", "jsonl", "ndjson.gz"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_numbers_survive_to_the_last_bit(ending, tmp_path):
+    values = [0.1, 1 / 3, 1e-300, -1.7976931348623157e308, 2.0**-1074, 123456789.123456789]
+    frame = pd.DataFrame({"item": list("abcdef"), "score": values, "rank": range(6)})
+    write_table(frame, tmp_path / f"t.{ending}")
+    read = read_table(tmp_path / f"t.{ending}")
+    assert read["score"].tolist() == values
+    assert read["rank"].tolist() == list(range(6))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_same_table_gives_the_same_bytes(ending, tmp_path):
+    frame = pd.DataFrame({"item": ["a", "b"], "score": [1.5, np.nan]})
+    for name in ("one", "two"):
+        write_table(frame, tmp_path / f"{name}.{ending}")
+    one, two = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_moments_survive_with_their_zone(zone, ending, tmp_path):
+    moments = pd.Series(pd.date_range("2024-01-01", periods=2, tz=zone).append(pd.Index([pd.NaT])))
+    write_table(pd.DataFrame({"item": list("abc"), "time": moments}), tmp_path / f"t.{ending}")
+    read = read_table(tmp_path / f"t.{ending}")["time"]
+    assert (read.iloc[:2] == moments.iloc[:2]).all()
+    assert read.isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_formulas_are_left_as_they_are(cell, tmp_path):
+    write_table(pd.DataFrame({"item": [cell], "score": [1.0]}), tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv")["item"].tolist() == [cell]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_mixed_ids_become_text_where_a_column_has_one_type(ending, tmp_path):
+    frame = pd.DataFrame({"item": pd.Series([7, "x", None], dtype=object)})
+    frame["score"] = 0.0
+    write_table(frame, tmp_path / f"t.{ending}")
+    read = read_table(tmp_path / f"t.{ending}")["item"]
+    assert read.tolist()[:2] == ["7", "x"]
+    assert pd.isna(read.iloc[2])
+
+
+def test_json_lines_keep_numbers_and_text_apart(tmp_path):
+    frame = pd.DataFrame({"item": pd.Series([7, "7", None], dtype=object)})
+    write_table(frame, tmp_path / "t.jsonl")
+    lines = (tmp_path / "t.jsonl").read_text().splitlines()
+    assert [json.loads(line)["item"] for line in lines] == [7, "7", None]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_things_without_a_common_type_are_written_somehow(ending, tmp_path):
+    odd = [{"a": 1}, [1, "x"], b"bytes", 2**80, pd.Timestamp("2024-01-01")]
+    frame = pd.DataFrame({"item": list("abcde"), "odd": pd.Series(odd, dtype=object)})
+    write_table(frame, tmp_path / f"t.{ending}")
+    assert len(read_table(tmp_path / f"t.{ending}")) == 5
+
+
+def test_a_table_without_rows_keeps_its_header(tmp_path):
+    write_table(pd.DataFrame({"item": [], "score": []}), tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "item,score\n"
+
+
+# ---------------------------------------------------------------- whole or not at all
+
+
+def result(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / "model.npz").write_text("old")
+    return directory
+
+
+def test_a_directory_appears_when_all_is_written(tmp_path):
+    with published_directory(tmp_path / "deep" / "out", overwrite=False) as workplace:
+        (workplace / "model.npz").write_text("new")
+        assert not (tmp_path / "deep" / "out").exists()
+    assert (tmp_path / "deep" / "out" / "model.npz").read_text() == "new"
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_nothing_new_and_the_old_as_it_was(failure, tmp_path):
+    old = result(tmp_path / "old")
+
+    def fail(target: Path) -> None:
+        with published_directory(target, overwrite=True) as workplace:
+            (workplace / "model.npz").write_text("half")
+            raise failure
+
+    for target in (old, tmp_path / "fresh"):
+        with pytest.raises(failure):
+            fail(target)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert (old / "model.npz").read_text() == "old"
+
+
+def test_an_empty_directory_is_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    with published_directory(tmp_path / "out", overwrite=False) as workplace:
+        (workplace / "model.npz").write_text("new")
+    assert (tmp_path / "out" / "model.npz").exists()
+
+
+def refusal(target: Path, *, overwrite: bool) -> str:
+    with (
+        pytest.raises(WriteError) as caught,
+        published_directory(target, overwrite=overwrite),
+    ):
+        pytest.fail("work began")
+    return str(caught.value)
+
+
+def test_results_are_replaced_only_when_asked(tmp_path):
+    old = result(tmp_path / "out")
+    assert "--overwrite" in refusal(old, overwrite=False)
+    with published_directory(old, overwrite=True) as workplace:
+        (workplace / "summary.txt").write_text("new")
+    assert [path.name for path in old.iterdir()] == ["summary.txt"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_overwrite_never_deletes_what_others_wrote(tmp_path):
+    old = result(tmp_path / "out")
+    (old / "thesis.tex").write_text("years of work")
+    assert "thesis.tex" in refusal(old, overwrite=True)
+    assert (old / "thesis.tex").exists()
+
+
+def test_files_current_directory_and_mount_points_are_no_target(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    assert "is a file" in refusal(tmp_path / "file", overwrite=True)
+    monkeypatch.chdir(tmp_path)
+    assert "current directory" in refusal(Path(), overwrite=True)
+    assert "mount point" in refusal(Path("/"), overwrite=True)
+
+
+def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path):
+    target = tmp_path / "scores.csv"
+    target.write_text("old")
+
+    def fill_the_disk() -> None:
+        with published_file(target, overwrite=True) as workplace:
+            workplace.write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(WriteError, match="No space left on device"):
+        fill_the_disk()
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_file_is_replaced_only_when_asked(tmp_path):
+    target = tmp_path / "scores.csv"
+    target.write_text("old")
+    with pytest.raises(WriteError, match="--overwrite"), published_file(target, overwrite=False):
+        pytest.fail("work began")
+    with published_file(target, overwrite=True) as workplace:
+        workplace.write_text("new")
+    assert target.read_text() == "new"
+
+
+def test_a_file_of_unknown_ending_is_refused_before_work(tmp_path):
+    target = tmp_path / "scores.xlsx"
+    with pytest.raises(WriteError, match=r"\.jsonl"), published_file(target, overwrite=False):
+        pytest.fail("work began")

@@ -1,0 +1,95 @@
+"""flows -> tasks -> urlr, never back; and the command starts without anything heavy."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOREIGN_TO_THE_METHOD = {"tasks", "flows", "prefect", "dask", "distributed", "mlflow", "fsspec"}
+OPENERS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "fdopen", "mkstemp"}
+READERS = {"read_csv", "read_parquet", "read_json", "to_csv", "to_parquet", "to_json", "load"}
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(nodes: Iterator[ast.AST]) -> set[str]:
+    """Top-level packages that the nodes import."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            assert node.module is not None
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def everywhere(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text()))
+
+
+def at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that run when the module is imported: all but the bodies of functions."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import(node)
+
+
+def test_every_room_has_modules():
+    assert all(len(modules(room)) > 1 for room in ("urlr", "tasks", "flows"))
+
+
+@pytest.mark.parametrize("path", modules("urlr"), ids=named)
+def test_the_method_knows_no_task_flow_or_orchestrator(path):
+    assert not imported(everywhere(path)) & FOREIGN_TO_THE_METHOD
+
+
+@pytest.mark.parametrize("path", modules("tasks"), ids=named)
+def test_tasks_know_no_flow(path):
+    assert "flows" not in imported(everywhere(path))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in modules("urlr") if path.name != "model_file.py"], ids=named
+)
+def test_the_method_opens_no_file(path):
+    called = {
+        node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        for node in everywhere(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+    }
+    assert not called & (OPENERS | READERS)
+
+
+def test_the_command_imports_only_the_standard_library_at_first():
+    tree = ast.parse((ROOT / "flows" / "cli.py").read_text())
+    assert imported(at_import(tree)) <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_loads_nothing_heavy(option):
+    script = (
+        "import sys\n"
+        "from flows.cli import main\n"
+        "try:\n"
+        f"    main(['{option}'])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code in (0, None), end.code\n"
+        "heavy = {'numpy', 'pandas', 'pyarrow', 'scipy', 'numba', 'sklearn', 'urlr', 'tasks'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "urlr" in done.stdout
