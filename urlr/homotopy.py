@@ -40,6 +40,7 @@ def exact_path(
     residual = graph.target - graph.margins(features @ coefficients)
     penalty = float(np.max(np.abs(residual)))
     velocity = np.zeros(features.shape[1])
+    outside = np.zeros(features.shape[1])
     n_entered, violation, stopped = 0, 0.0, penalty <= floor
     pieces: list[Floats] = []
     limit = 100 * n_edges + 10_000
@@ -57,7 +58,12 @@ def exact_path(
             entry,
             inverse,
             velocity,
+            outside,
+            coefficients,
+            ridge,
             penalty,
+            float(graph.weight[zone == 0] @ residual[zone == 0] ** 2),
+            float(graph.weight[zone != 0].sum()),
             n_entered,
             goal,
             floor,

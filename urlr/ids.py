@@ -71,6 +71,42 @@ def read_ids(column: pd.Series[Any] | pd.Index[Any]) -> Ids:
     return _any_objects(np.asarray(column, dtype=object))
 
 
+@dataclass(frozen=True, slots=True)
+class CodedIds:
+    """A long column of ids as positions among its distinct ones, for columns of millions."""
+
+    values: pd.Index[Any]
+    """(n_distinct,) the distinct ids; some may be unusable."""
+    codes: Ints
+    """(n,) position of each row's id in `values`, -1 where it names no item."""
+    missing: Mask
+    empty: Mask
+    unusable: Mask
+
+
+def read_coded_ids(column: pd.Series[Any]) -> CodedIds:
+    """Read a column as `read_ids` does, looking at each distinct id once."""
+    if column.dtype == object:  # factorising would merge 1, 1.0 and True
+        ids = read_ids(column)
+        codes, distinct = pd.factorize(ids.values)
+        codes = np.where(ids.usable, codes, -1)
+        return CodedIds(pd.Index(distinct), codes, ids.missing, ids.empty, ids.unusable)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        categorical = pd.Categorical(column)
+        codes, names = categorical.codes.astype(np.int64), pd.Index(categorical.categories)
+    else:
+        codes, distinct = pd.factorize(column)
+        names = pd.Index(distinct)
+    ids = read_ids(names)
+    return CodedIds(
+        ids.values,
+        np.append(np.where(ids.usable, np.arange(len(names)), -1), -1)[codes],
+        np.append(ids.missing, True)[codes],
+        np.append(ids.empty, False)[codes],
+        np.append(ids.unusable, False)[codes],
+    )
+
+
 def sorted_uniques(values: pd.Index[Any]) -> tuple[Ints, pd.Index[Any]]:
     """Codes and distinct ids in a fixed order: whole numbers ascending, then text.
 

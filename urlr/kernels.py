@@ -142,7 +142,12 @@ def follow_path(
     entry: Floats,
     inverse: Floats,
     velocity: Floats,
+    outside: Floats,
+    coefficients: Floats,
+    ridge: float,
     penalty: float,
+    rss_inside: float,
+    weight_outside: float,
     n_entered: int,
     stop_entered: int,
     stop_penalty: float,
@@ -155,21 +160,42 @@ def follow_path(
     first edge to reach |r| = penalty; it changes M by rank one. Among edges that tie the lowest
     is taken: least-index pivoting, which cannot cycle (Murty 1974; M is positive definite).
 
+    Only edges near the penalty are looked at. No residual moves faster than the range of the
+    items' velocities, so an edge a gap away cannot have an event before the penalty has fallen by
+    gap / (1 + range); residuals of the others are brought up to date when the gap is used up.
+
     Returns penalty, number of edges entered, events made, and whether a stop was reached.
     """
-    n_edges, d = winner.size, features.shape[1]
-    score_velocity = features @ velocity
+    n_edges, n_items, d = winner.size, features.shape[0], features.shape[1]
+    item_velocity = features @ velocity
+    shift = np.zeros(n_items)  # by how much items moved since residuals were up to date
+    near = np.empty(n_edges, np.int32)
+    n_near, gap, left, handled = 0, 0.02 * penalty, -1.0, 32
+    n_outside = 0
+    for e in range(n_edges):
+        n_outside += zone[e] != 0
     x = np.empty(d)
-    for event in range(trace.shape[0]):
+    event = 0
+    stopped = False
+    while event < trace.shape[0]:
+        if left <= 0.0:
+            gap *= 2.0 if handled < 16 else (0.5 if handled > 64 else 1.0)
+            n_near, handled, left = 0, 0, gap
+            for e in range(n_edges):
+                residual[e] += shift[winner[e]] - shift[loser[e]]
+                if abs(abs(residual[e]) - penalty) <= gap:
+                    near[n_near] = e
+                    n_near += 1
+            shift[:] = 0.0
+        speed = 1.0 + item_velocity.max() - item_velocity.min()
         tie = 1e-12 * penalty
-        best, chosen, rss, outside = penalty, -1, 0.0, 0
-        for e in range(n_edges):
-            u = score_velocity[winner[e]] - score_velocity[loser[e]]
-            r = residual[e]
-            s = zone[e]
+        best, chosen = min(penalty - stop_penalty, left / speed), -1
+        for k in range(n_near):
+            e = near[k]
+            i, j, s = winner[e], loser[e], zone[e]
+            u = item_velocity[i] - item_velocity[j]
+            r = residual[e] + shift[i] - shift[j]
             if s == 0:
-                rss += weight[e] * r * r
-                # Only one of the two ends can be ahead unless |u| < 1; take the nearer.
                 if u > -1.0 + 1e-12:
                     t = (penalty - r) / (1.0 + u)
                     if t < best - tie:
@@ -178,53 +204,65 @@ def follow_path(
                     t = (penalty + r) / (1.0 - u)
                     if t < best - tie:
                         best, chosen = max(t, 0.0), e
-            else:
-                outside += 1
-                rss += weight[e] * penalty * penalty
-                if s * u < -1.0 - 1e-12:
-                    t = (s * r - penalty) / (-1.0 - s * u)
-                    if t < best - tie:
-                        best, chosen = max(t, 0.0), e
-        trace[event, 0] = penalty
-        trace[event, 1] = n_entered
-        trace[event, 2] = outside
-        trace[event, 3] = rss
-        step = min(best, penalty - stop_penalty)
-        for e in range(n_edges):
-            residual[e] += step * (score_velocity[winner[e]] - score_velocity[loser[e]])
-        penalty -= step
-        if chosen < 0 or best > step:
-            return penalty, n_entered, event + 1, True
+            elif s * u < -1.0 - 1e-12:
+                t = (s * r - penalty) / (-1.0 - s * u)
+                if t < best - tie:
+                    best, chosen = max(t, 0.0), e
+        if best > 0.0:
+            # sum_Q w r x = mu beta - penalty c and sum_Q w x x' = M - mu I give the new loss.
+            pull = ridge * np.dot(velocity, coefficients) - penalty * np.dot(velocity, outside)
+            bend = np.dot(velocity, outside) - ridge * np.dot(velocity, velocity)
+            rss_inside += best * (2.0 * pull + best * bend)
+            coefficients -= best * velocity
+            shift += best * item_velocity
+            penalty -= best
+            left -= best * speed
+        if chosen < 0:
+            if penalty <= stop_penalty * (1.0 + 1e-12):
+                stopped = True
+                break
+            left = -1.0
+            continue
 
-        e = chosen
+        e, handled = chosen, handled + 1
         i, j, w = winner[e], loser[e], weight[e]
-        for k in range(d):
-            x[k] = features[i, k] - features[j, k]
-        q = inverse @ x
-        h = np.dot(x, q)
-        u = score_velocity[i] - score_velocity[j]
-        if zone[e] == 0:
-            s = 1 if residual[e] > 0 else -1
-            residual[e] = s * penalty
-            zone[e] = s
+        entering = zone[e] == 0
+        s = zone[e]
+        if entering:
+            s = 1 if residual[e] + shift[i] - shift[j] > 0 else -1
             if side[e] == 0:
                 side[e] = s
                 entry[e] = penalty
                 n_entered += 1
-            if w * h > 0.99:  # an update would multiply rounding errors: start afresh
-                return penalty, n_entered, event + 1, n_entered >= stop_entered
-            a = w / (1.0 - w * h)
-        else:
-            s = zone[e]
-            residual[e] = s * penalty
-            zone[e] = 0
-            a = -w / (1.0 + w * h)
+        trace[event, 0] = penalty
+        trace[event, 1] = n_entered
+        trace[event, 2] = n_outside + 1 if entering else n_outside - 1
+        trace[event, 3] = rss_inside + penalty * penalty * weight_outside
+        event += 1
+        change = w if entering else -w
+        n_outside += 1 if entering else -1
+        rss_inside -= change * penalty * penalty
+        weight_outside += change
+        residual[e] = s * penalty - shift[i] + shift[j]
+        zone[e] = s if entering else 0
+        for k in range(d):
+            x[k] = features[i, k] - features[j, k]
+            outside[k] += change * s * x[k]
+        q = inverse @ x
+        h = np.dot(x, q)
+        if n_entered >= stop_entered:
+            stopped = True
+            break
+        if change * h > 0.99:  # an update would multiply rounding errors: start afresh
+            break
+        a = change / (1.0 - change * h)
+        u = item_velocity[i] - item_velocity[j]
         for row in range(d):
             scale = a * q[row]
             for k in range(d):
                 inverse[row, k] += scale * q[k]
         velocity += (a * (u + s)) * q
-        if n_entered >= stop_entered:
-            return penalty, n_entered, event + 1, True
-        score_velocity = features @ velocity
-    return penalty, n_entered, trace.shape[0], False
+        item_velocity = features @ velocity
+    for e in range(n_edges):
+        residual[e] += shift[winner[e]] - shift[loser[e]]
+    return penalty, n_entered, event, stopped

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from urlr.arrays import Floats
+from urlr.arrays import Floats, Mask
 from urlr.errors import ConvergenceError, FeatureError, VoteError
 from urlr.graph import ComparisonGraph
 from urlr.ridge import gradient_scale, ridge_coefficients, ridge_solve
@@ -114,17 +115,21 @@ def tuned_ridge(
     if graph.features is None:
         raise FeatureError("a tuned ridge needs item features; without them give a number.")
     everything = np.ones(graph.n_edges, np.bool_)
-    candidates = _CANDIDATES * float(np.diag(graph.gram(everything)).mean())
+    whole = _Moments.of(graph, everything)
+    candidates = _CANDIDATES * float(np.diag(whole.gram).mean())
     fold = rng.permutation(graph.n_items) % min(_FOLDS, graph.n_items)
     loss = np.zeros(candidates.size)
     for held in range(int(fold.max()) + 1):
-        out = (fold[graph.winner] == held) | (fold[graph.loser] == held)
-        if out.all() or not out.any():
+        train = (fold[graph.winner] != held) & (fold[graph.loser] != held)
+        if train.all() or not train.any():
             continue
-        train, test = graph.keep(~out), graph.keep(out)
-        for k, beta in enumerate(_fits(train, candidates, ranking)):
-            residual = test.target - test.margins(test.scores(beta))
-            loss[k] += float(test.weight @ residual**2)
+        seen = _Moments.of(graph, train)
+        fits = (
+            seen.fits(candidates)
+            if ranking == "ridge"
+            else _svm_fits(graph.keep(train), candidates)
+        )
+        loss += [whole.loss(beta) - seen.loss(beta) for beta in fits]
     if not loss.any():
         raise VoteError(
             f"{graph.n_edges:,} edges on {graph.n_items:,} items are too few to tune the ridge on "
@@ -133,13 +138,34 @@ def tuned_ridge(
     return float(candidates[int(np.argmin(loss))])
 
 
-def _fits(train: ComparisonGraph, candidates: Floats, ranking: Ranking) -> list[Floats]:
-    if ranking == "svm":
-        fits: list[Floats] = []
-        for mu in candidates[::-1]:
-            start = fits[-1] if fits else None
-            fits.append(rank_svm_coefficients(train, ridge=float(mu), tolerance=1e-6, start=start))
-        return fits[::-1]
-    values, vectors = np.linalg.eigh(train.gram(np.ones(train.n_edges, np.bool_)))
-    pull = vectors.T @ train.project(train.pull(train.weight * train.target))
-    return [vectors @ (pull / (np.maximum(values, 0.0) + mu)) for mu in candidates]
+def _svm_fits(train: ComparisonGraph, candidates: Floats) -> list[Floats]:
+    fits: list[Floats] = []
+    for mu in candidates[::-1]:
+        start = fits[-1] if fits else None
+        fits.append(rank_svm_coefficients(train, ridge=float(mu), tolerance=1e-6, start=start))
+    return fits[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """All that least squares knows of some edges: a squared error on others is a difference."""
+
+    gram: Floats
+    pull: Floats
+    total: float
+
+    @staticmethod
+    def of(graph: ComparisonGraph, edges: Mask) -> _Moments:
+        pull = graph.weight * graph.target * edges
+        return _Moments(
+            graph.gram(edges), graph.project(graph.pull(pull)), float(pull @ graph.target)
+        )
+
+    def loss(self, beta: Floats) -> float:
+        """Sum over the edges of w (y - x'beta)^2."""
+        return self.total - 2.0 * float(beta @ self.pull) + float(beta @ self.gram @ beta)
+
+    def fits(self, candidates: Floats) -> list[Floats]:
+        values, vectors = np.linalg.eigh(self.gram)
+        pull = vectors.T @ self.pull
+        return [vectors @ (pull / (np.maximum(values, 0.0) + mu)) for mu in candidates]

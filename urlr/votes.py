@@ -9,9 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import VoteError
-from urlr.ids import Ids, plural, positions, read_ids, shown, shown_some, sorted_uniques
+from urlr.ids import (
+    CodedIds,
+    plural,
+    positions,
+    read_coded_ids,
+    shown,
+    shown_some,
+    sorted_uniques,
+)
 
 USED, TIE, SKIPPED, REJECTED = range(4)
 STATUSES = ("used", "tie", "skipped", "rejected")
@@ -127,8 +135,8 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     tie = np.zeros(n, np.bool_)
     swap = np.zeros(n, np.bool_)
     decisive = "winner" in votes
-    first = read_ids(votes["winner" if decisive else "item_a"])
-    second = read_ids(votes["loser" if decisive else "item_b"])
+    first = read_coded_ids(votes["winner" if decisive else "item_a"])
+    second = read_coded_ids(votes["loser" if decisive else "item_b"])
     if not decisive:
         outcome = _read_outcomes(votes["outcome"])
         reject(outcome == _OUTCOMES.index("skip"), _SKIP)
@@ -150,11 +158,10 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
             reject(weight == 0, _ZERO)
             reject((weight < _WEIGHT_RANGE[0]) | (weight > _WEIGHT_RANGE[1]), _RANGE)
 
-    items, codes = _codes(first, second, known_items)
-    head, tail = codes[:n], codes[n:]
+    items, head, tail = _codes(first, second, known_items)
     if known_items is not None:
         reject((head < 0) | (tail < 0), _FEATURES)
-    reject((head == tail) & first.usable & second.usable, _SELF)
+    reject(head == tail, _SELF)
 
     if "vote_id" in votes:
         candidates = np.flatnonzero(reason == 0)
@@ -219,23 +226,20 @@ def _check_columns(votes: pd.DataFrame) -> None:
 
 
 def _codes(
-    first: Ids, second: Ids, known_items: pd.Index[Any] | None
-) -> tuple[pd.Index[Any], npt.NDArray[np.int64]]:
-    """All distinct items, and the position of every winner, then every loser; -1 if unusable."""
-    if known_items is not None:
-        head = positions(known_items, first.values)
-        tail = positions(known_items, second.values)
-        codes = np.concatenate([head, tail])
-        items = known_items
+    first: CodedIds, second: CodedIds, known_items: pd.Index[Any] | None
+) -> tuple[pd.Index[Any], Ints, Ints]:
+    """All distinct items, and the position of every winner and loser; -1 if unusable."""
+    if known_items is None:
+        places, items = sorted_uniques(first.values.append(second.values))
+        head, tail = places[: len(first.values)], places[len(first.values) :]
     else:
-        both = first.values.append(second.values)
-        codes, items = sorted_uniques(both)
-    codes[~np.concatenate([first.usable, second.usable])] = -1
-    return items, codes
+        items = known_items
+        head, tail = positions(items, first.values), positions(items, second.values)
+    return items, np.append(head, -1)[first.codes], np.append(tail, -1)[second.codes]
 
 
 def _compress(
-    items: pd.Index[Any], head: npt.NDArray[np.int64], tail: npt.NDArray[np.int64], counts: Mask
+    items: pd.Index[Any], head: Ints, tail: Ints, counts: Mask
 ) -> tuple[Codes, pd.Index[Any]]:
     """Keep the items that occur in rows that count, in their fixed order."""
     occurs = np.zeros(len(items) + 1, np.bool_)

@@ -143,7 +143,7 @@ INDEX = pd.Index(["x", "y"])
             "2 feature values are infinite .columns a, b; items x, y.*missing",
         ),
         (pd.DataFrame({"a": [10**400, 1]}, index=INDEX), "1 feature value is infinite"),
-        (pd.DataFrame({"url": ["a", "b"]}, index=INDEX), "no numeric column; url hold"),
+        (pd.DataFrame({"url": ["a", "b"]}, index=INDEX), "no numeric column; not numeric: url"),
         (pd.DataFrame({"item": ["x", "y"]}), "no numeric column. Give"),
         (
             pd.DataFrame({"embedding": [[1, 2], [1]]}, index=INDEX),

@@ -245,3 +245,17 @@ def test_certificate_holds_on_any_graph(seed, fixture, rate, ridge, solver):
     assert path.violation <= 1e-7
     assert np.isfinite(path.entry).all()
     assert path.pruned(rate).sum() <= rate * graph.n_edges + 1e-9
+
+
+@pytest.mark.parametrize("fixture", ["plain", "weighted", "featureless", "dense"])
+def test_trace_of_the_exact_path_gives_the_loss_of_the_lasso(fixture):
+    graph = FIXTURES[fixture](3)
+    path = outlier_path(graph, rate=0.6, solver="exact")
+    trace = path.trace
+    for row in range(0, trace.penalty.size, max(1, trace.penalty.size // 7)):
+        there = outlier_path(graph, rate=1.0, floor=trace.penalty[row], solver="grid")
+        residual = graph.target - graph.margins(graph.scores(there.coefficients))
+        clipped = np.clip(residual, -trace.penalty[row], trace.penalty[row])
+        assert trace.rss[row] == pytest.approx(graph.weight @ clipped**2, rel=1e-5)
+        outliers = np.count_nonzero(np.abs(residual) > trace.penalty[row] + 1e-6)
+        assert outliers <= trace.n_outliers[row] <= outliers + 2
