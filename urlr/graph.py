@@ -36,6 +36,8 @@ class ComparisonGraph:
     """(n_edges,) w: total weight of the edge's votes."""
     target: Floats
     """(n_edges,) y: 1, or 0 for a tie."""
+    n_votes: Codes
+    """(n_edges,) how many votes, not how much weight, each edge holds."""
     edge_of_row: Codes
     """(n_rows,) edge of each input vote, -1 for rows that do not count."""
     features: Floats | None
@@ -83,6 +85,7 @@ class ComparisonGraph:
             loser=self.loser[edges],
             weight=self.weight[edges],
             target=self.target[edges],
+            n_votes=self.n_votes[edges],
             edge_of_row=place[self.edge_of_row],
         )
 
@@ -157,21 +160,21 @@ def graph_of(votes: VoteTable) -> ComparisonGraph:
         raise VoteError(_nothing_counts(votes))
     n = len(votes.items)
     tie = votes.status[rows] == TIE
-    head = votes.winner[rows].astype(np.int64)
-    tail = votes.loser[rows].astype(np.int64)
-    low, high = np.minimum(head[tie], tail[tie]), np.maximum(head[tie], tail[tie])
-    head[tie], tail[tie] = low, high
-    key = (head * n + tail) * 2 + tie
-    keys, edge = np.unique(key, return_inverse=True)
+    head, tail = votes.winner[rows], votes.loser[rows]
+    swap = tie & (head > tail)
+    head[swap], tail[swap] = tail[swap], head[swap]
+    edge = np.empty(rows.size, np.int32)
+    order = kernels.sorted_rows(head, tail, tie, n)
+    heads, weight, n_votes = kernels.gathered_rows(head, tail, tie, votes.weight[rows], order, edge)
     edge_of_row = np.full(len(votes.status), -1, np.int32)
     edge_of_row[rows] = edge
-    pair = keys // 2
     return ComparisonGraph(
         items=votes.items,
-        winner=(pair // n).astype(np.int32),
-        loser=(pair % n).astype(np.int32),
-        weight=np.asarray(np.bincount(edge, votes.weight[rows], keys.size), np.float64),
-        target=1.0 - (keys % 2),
+        winner=head[heads],
+        loser=tail[heads],
+        weight=weight,
+        target=np.where(tie[heads], 0.0, 1.0),
+        n_votes=n_votes,
         edge_of_row=edge_of_row,
         features=None,
     )

@@ -9,6 +9,58 @@ from urlr.arrays import Codes, Floats, Mask
 
 
 @njit(cache=True)
+def sorted_rows(winner: Codes, loser: Codes, tie: Mask, n_items: int) -> Codes:
+    """Rows by winner, then loser, then decided before tied: two counting sorts, O(n)."""
+    n = winner.size
+    first = np.empty(n, np.int32)
+    start = np.zeros(2 * n_items + 1, np.int64)
+    for row in range(n):
+        start[2 * loser[row] + tie[row] + 1] += 1
+    for k in range(2 * n_items):
+        start[k + 1] += start[k]
+    for row in range(n):
+        k = 2 * loser[row] + tie[row]
+        first[start[k]] = row
+        start[k] += 1
+    out = np.empty(n, np.int32)
+    start[:] = 0
+    for row in range(n):
+        start[winner[row] + 1] += 1
+    for k in range(n_items):
+        start[k + 1] += start[k]
+    for place in range(n):
+        row = first[place]
+        out[start[winner[row]]] = row
+        start[winner[row]] += 1
+    return out
+
+
+@njit(cache=True)
+def gathered_rows(
+    winner: Codes, loser: Codes, tie: Mask, weight: Floats, order: Codes, edge: Codes
+) -> tuple[Codes, Floats, Codes]:
+    """Number the edges of sorted rows; give each edge its first row, weight and votes."""
+    n = order.size
+    heads, total, votes = np.empty(n, np.int32), np.empty(n), np.empty(n, np.int32)
+    count = 0
+    for place in range(n):
+        row = order[place]
+        same = False
+        if count > 0:
+            head = heads[count - 1]
+            same = winner[row] == winner[head] and loser[row] == loser[head]
+            same = same and tie[row] == tie[head]
+        if same:
+            total[count - 1] += weight[row]
+            votes[count - 1] += 1
+        else:
+            heads[count], total[count], votes[count] = row, weight[row], 1
+            count += 1
+        edge[row] = count - 1
+    return heads[:count].copy(), total[:count].copy(), votes[:count].copy()
+
+
+@njit(cache=True)
 def net_pull(winner: Codes, loser: Codes, values: Floats, n_items: int) -> Floats:
     """C'v: what each item gains from the edges it wins less what it gives on those it loses."""
     out = np.zeros(n_items)

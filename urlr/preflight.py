@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from urlr.arrays import Floats, Ints
 from urlr.errors import VoteError
@@ -176,7 +177,7 @@ def _items(graph: ComparisonGraph, few_votes: int) -> list[str]:
     decided = graph.target > 0
     wins = np.bincount(graph.winner[decided], graph.weight[decided], graph.n_items)
     losses = np.bincount(graph.loser[decided], graph.weight[decided], graph.n_items)
-    counts = degree(graph, votes_per_edge(graph).astype(np.float64)).astype(np.int64)
+    counts = degree(graph, graph.n_votes).astype(np.int64)
     said = [
         f"Votes per item: {_quantiles(counts)} over {plural(graph.n_items, 'item')}.",
     ]
@@ -192,13 +193,7 @@ def _items(graph: ComparisonGraph, few_votes: int) -> list[str]:
     return said
 
 
-def votes_per_edge(graph: ComparisonGraph) -> Ints:
-    """(n_edges,) how many votes, not how much weight, each edge holds."""
-    rows = graph.edge_of_row[graph.edge_of_row >= 0]
-    return np.bincount(rows, minlength=graph.n_edges)
-
-
-def degree(graph: ComparisonGraph, per_edge: Floats) -> Floats:
+def degree(graph: ComparisonGraph, per_edge: npt.NDArray[Any]) -> Floats:
     """(n_items,) sum over the edges of each item."""
     n = graph.n_items
     return np.asarray(

@@ -16,7 +16,7 @@ from urlr.features import feature_table
 from urlr.graph import ComparisonGraph
 from urlr.ids import plural, positions, shown
 from urlr.path import OutlierPath
-from urlr.preflight import Preflight, degree, votes_per_edge
+from urlr.preflight import Preflight, degree
 from urlr.spaces import FeatureMap
 from urlr.votes import REASONS, STATUSES, VoteTable
 
@@ -67,7 +67,6 @@ class Facts:
     @staticmethod
     def of(evidence: Evidence, checked: Preflight, *, rate: float, ridge: float) -> Facts:
         """Gather the facts of a fit."""
-        per_edge = votes_per_edge(evidence.graph)
         return Facts(
             rows=evidence.votes.counts,
             reasons=evidence.votes.reasons,
@@ -78,7 +77,7 @@ class Facts:
             rate=rate,
             ridge=ridge,
             n_pruned_edges=int(np.count_nonzero(evidence.pruned)),
-            n_pruned_votes=int(per_edge[evidence.pruned].sum()),
+            n_pruned_votes=int(evidence.graph.n_votes[evidence.pruned].sum()),
             n_tied_at_cut=evidence.path.tied_at(rate),
             solver=evidence.path.solver,
             violation=evidence.path.violation,
@@ -252,7 +251,7 @@ def item_table(
     graph: ComparisonGraph, pruned: Mask, items: pd.Index[Any], scores: Floats
 ) -> pd.DataFrame:
     """One row per item, best first; items that score the same share a rank."""
-    per_edge = votes_per_edge(graph).astype(np.float64)
+    per_edge = graph.n_votes
     tie = graph.target == 0
     place = positions(graph.items, items)
 

@@ -95,6 +95,7 @@ def planted(seed, share, size):
         loser=second.astype(np.int32),
         weight=np.ones(first.size),
         target=y,
+        n_votes=np.ones(first.size, np.int32),
         edge_of_row=np.arange(first.size, dtype=np.int32),
     )
     return graph, wrong
