@@ -155,15 +155,17 @@ def comparison_graph(
 
 def graph_of(votes: VoteTable) -> ComparisonGraph:
     """Gather the rows that count into edges; no features yet."""
-    rows = np.flatnonzero((votes.status != REJECTED) & (votes.status != SKIPPED))
-    if rows.size == 0:
+    counts = (votes.status != REJECTED) & (votes.status != SKIPPED)
+    if not counts.any():
         raise VoteError(_nothing_counts(votes))
+    rows = slice(None) if counts.all() else np.flatnonzero(counts)
     n = len(votes.items)
     tie = votes.status[rows] == TIE
     head, tail = votes.winner[rows], votes.loser[rows]
     swap = tie & (head > tail)
-    head[swap], tail[swap] = tail[swap], head[swap]
-    edge = np.empty(rows.size, np.int32)
+    if swap.any():
+        head, tail = np.where(swap, tail, head), np.where(swap, head, tail)
+    edge = np.empty(head.size, np.int32)
     order = kernels.sorted_rows(head, tail, tie, n)
     heads, weight, n_votes = kernels.gathered_rows(head, tail, tie, votes.weight[rows], order, edge)
     edge_of_row = np.full(len(votes.status), -1, np.int32)

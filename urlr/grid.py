@@ -65,7 +65,7 @@ def grid_path(
             high = point
         progress("following the path", marks.n_entered / goal)
     if low is not None:
-        candidates = marks.new_outliers(low, np.arange(n_edges))
+        candidates = marks.all_new_outliers(low)
         while high.penalty - low.penalty > width and candidates.size > 1:
             penalty = _around_cut(graph, high, low, candidates, goal - marks.n_entered)
             point = huber.solve(penalty, high)
@@ -136,6 +136,13 @@ class _Marks:
         """Those of the edges that are outliers at this point and have not entered yet."""
         new = (self.sizes(point, edges) > point.penalty) & (self.side[edges] == 0)
         return np.asarray(edges[new])
+
+    def all_new_outliers(self, point: _Point) -> Ints:
+        """The edges that are outliers at this point and have not entered yet."""
+        graph = self.graph
+        inside = np.empty(graph.n_edges, np.bool_)
+        kernels.within(graph.winner, graph.loser, graph.target, point.scores, point.penalty, inside)
+        return np.flatnonzero(~inside & (self.side == 0))
 
     def add(self, high: _Point, low: _Point) -> int:
         """Give the edges that became outliers between two points their entry; say how many."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr.arrays import Ints, Mask
+from urlr.arrays import Codes, Ints, Mask
 
 _EXACT_FLOAT = 2.0**53
 
@@ -77,7 +77,7 @@ class CodedIds:
 
     values: pd.Index[Any]
     """(n_distinct,) the distinct ids; some may be unusable."""
-    codes: Ints
+    codes: Codes
     """(n,) position of each row's id in `values`, -1 where it names no item."""
     missing: Mask
     empty: Mask
@@ -89,22 +89,25 @@ def read_coded_ids(column: pd.Series[Any]) -> CodedIds:
     if column.dtype == object:  # factorising would merge 1, 1.0 and True
         ids = read_ids(column)
         codes, distinct = pd.factorize(ids.values)
-        codes = np.where(ids.usable, codes, -1)
-        return CodedIds(pd.Index(distinct), codes, ids.missing, ids.empty, ids.unusable)
+        named = np.where(ids.usable, codes, -1).astype(np.int32)
+        return CodedIds(pd.Index(distinct), named, ids.missing, ids.empty, ids.unusable)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
-        codes, names = categorical.codes.astype(np.int64), pd.Index(categorical.categories)
+        place = categorical.codes.astype(np.int32)
+        names = pd.Index(categorical.categories)
     else:
         codes, distinct = pd.factorize(column)
-        names = pd.Index(distinct)
+        place, names = codes.astype(np.int32), pd.Index(distinct)
     ids = read_ids(names)
-    return CodedIds(
-        ids.values,
-        np.append(np.where(ids.usable, np.arange(len(names)), -1), -1)[codes],
-        np.append(ids.missing, True)[codes],
-        np.append(ids.empty, False)[codes],
-        np.append(ids.unusable, False)[codes],
-    )
+
+    def rows(of_names: Mask) -> Mask:
+        return np.append(of_names, False)[place] if of_names.any() else _none(len(place))
+
+    missing, empty, unusable = place < 0, rows(ids.empty), rows(ids.unusable)
+    if not ids.usable.all():
+        place = np.append(np.where(ids.usable, np.arange(len(names)), -1), -1)[place]
+        place = place.astype(np.int32)
+    return CodedIds(ids.values, place, missing | rows(ids.missing), empty, unusable)
 
 
 def sorted_uniques(values: pd.Index[Any]) -> tuple[Ints, pd.Index[Any]]:

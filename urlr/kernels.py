@@ -170,6 +170,32 @@ def count_entered(
 
 
 @njit(cache=True)
+def judge_rows(
+    edge_of_row: Codes,
+    winner: Codes,
+    loser: Codes,
+    score: Floats,
+    edge_entry: Floats,
+    edge_place: Codes,
+    edge_pruned: Mask,
+    entry: Floats,
+    place: Codes,
+    pruned: Mask,
+    margin: Floats,
+) -> None:
+    """What is known of each vote's edge, and the margin of its items; NaN and 0 where none."""
+    for row in range(edge_of_row.size):
+        e = edge_of_row[row]
+        if e < 0:
+            entry[row], place[row], pruned[row], margin[row] = np.nan, 0, False, np.nan
+        else:
+            entry[row] = edge_entry[e]
+            place[row] = edge_place[e]
+            pruned[row] = edge_pruned[e]
+            margin[row] = score[winner[row]] - score[loser[row]]
+
+
+@njit(cache=True)
 def laplacian_product(
     winner: Codes, loser: Codes, weight: Floats, x: Floats, diagonal: Floats
 ) -> Floats:

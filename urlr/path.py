@@ -119,7 +119,7 @@ class OutlierPath:
         """Entry of the last of the `count` edges that entered first."""
         if count == 0:
             return np.inf
-        return float(np.partition(self.entry, -count)[-count])
+        return float(np.partition(self.entry[self.entry > 0], -count)[-count])
 
 
 def outlier_path(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import FeatureError, UrlrError
 from urlr.features import feature_table
@@ -101,42 +102,52 @@ class Evidence:
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order; see `Ranker.verdicts`."""
         frame, graph, path = self.votes.frame, self.graph, self.path
-        edge = graph.edge_of_row
-        counts = edge >= 0
-        rank = np.empty(graph.n_edges, np.int32)
-        rank[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
+        n = len(frame)
+        place_of_edge = np.empty(graph.n_edges, np.int32)
+        place_of_edge[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
+        entry, margin = np.empty(n), np.empty(n)
+        place, pruned = np.empty(n, np.int32), np.empty(n, np.bool_)
+        kernels.judge_rows(
+            graph.edge_of_row,
+            self.votes.winner,
+            self.votes.loser,
+            self.scores,
+            path.entry,
+            place_of_edge,
+            self.pruned,
+            entry,
+            place,
+            pruned,
+            margin,
+        )
+        reason = self._reasons(margin, pruned)
         winner, loser = self.votes.names()
-        margin = np.full(len(frame), np.nan)
-        rows = np.flatnonzero(counts)
-        margin[rows] = self.scores[self.votes.winner[rows]] - self.scores[self.votes.loser[rows]]
-        order = pd.array(np.where(counts, rank[edge], 0), dtype="Int32")
-        order[~counts] = pd.NA
-        pruned = np.where(counts, self.pruned[edge], False)
-        reason = self._reasons(margin, pruned, edge)
-        blank = pd.Series(pd.NA, index=frame.index, dtype="object")
+        row_numbers = pd.RangeIndex(n)
+        nobody = pd.Categorical.from_codes(np.full(n, -1, np.int8), pd.Index([""]))
         return pd.DataFrame(
             {
-                "vote_id": frame.get("vote_id", pd.Series(np.arange(len(frame)), frame.index)),
+                "vote_id": frame.get("vote_id", row_numbers),
                 "winner": winner,
                 "loser": loser,
-                "annotator": frame.get("annotator", blank),
+                "annotator": frame.get("annotator", nobody),
                 "status": pd.Categorical.from_codes(self.votes.status, pd.Index(STATUSES)),
                 "pruned": pruned,
-                "entry": np.where(counts, path.entry[edge], np.nan),
-                "order": order,
+                "entry": entry,
+                "order": pd.arrays.IntegerArray(place, place == 0),
                 "margin": margin,
                 "reason": pd.Categorical.from_codes(reason, pd.Index(VERDICT_REASONS)),
             },
             index=frame.index,
         )
 
-    def _reasons(self, margin: Floats, pruned: Mask, edge: Any) -> Any:
+    def _reasons(self, margin: Floats, pruned: Mask) -> npt.NDArray[np.int8]:
         offset = len(VERDICT_REASONS) - len(REASONS)
         reason = np.where(self.votes.reason > 0, self.votes.reason + offset, 0).astype(np.int8)
         rows = np.flatnonzero(pruned)
-        less = self.path.side[edge[rows]] > 0
+        edges = self.graph.edge_of_row[rows]
+        less = self.path.side[edges] > 0
         why = np.where(margin[rows] < 0, _AGAINST, np.where(less, _WEAK, _STRONG))
-        reason[rows] = np.where(self.graph.target[edge[rows]] == 0, _UNEQUAL, why)
+        reason[rows] = np.where(self.graph.target[edges] == 0, _UNEQUAL, why)
         return reason
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr.arrays import Codes, Floats, Ints, Mask
+from urlr.arrays import Codes, Floats, Mask
 from urlr.errors import VoteError
 from urlr.ids import (
     CodedIds,
@@ -104,6 +104,12 @@ class VoteTable:
         """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
         if "winner" in self.frame:
             return self.frame["winner"], self.frame["loser"]
+        if (self.winner >= 0).all():
+            index = self.frame.index
+            return (
+                pd.Series(self.items.take(self.winner), index),
+                pd.Series(self.items.take(self.loser), index),
+            )
         first, second = self.frame["item_a"], self.frame["item_b"]
         swap = _read_outcomes(self.frame["outcome"]) == _OUTCOMES.index("b")
         return first.where(~swap, second), second.where(~swap, first)
@@ -130,7 +136,8 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     reason = np.zeros(n, np.int8)
 
     def reject(rows: Mask, why: int) -> None:
-        reason[rows & (reason == 0)] = why
+        if rows.any():
+            reason[rows & (reason == 0)] = why
 
     tie = np.zeros(n, np.bool_)
     swap = np.zeros(n, np.bool_)
@@ -164,19 +171,32 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     reject(head == tail, _SELF)
 
     if "vote_id" in votes:
-        candidates = np.flatnonzero(reason == 0)
-        ids = votes["vote_id"].iloc[candidates]
-        repeated = (ids.duplicated() & ids.notna()).to_numpy(np.bool_)
-        reason[candidates[repeated]] = _REPEATED
+        reject(_repeated(votes["vote_id"], reason == 0), _REPEATED)
 
     counts = reason == 0
     status = np.where(tie, np.int8(TIE), np.int8(USED))
     status[~counts] = REJECTED
     status[(reason == _SKIP) | (reason == _ZERO)] = SKIPPED
     used, items = _compress(items, head, tail, counts)
-    winner = np.where(counts, used[np.where(swap, tail, head)], np.int32(-1))
-    loser = np.where(counts, used[np.where(swap, head, tail)], np.int32(-1))
-    return VoteTable(items, winner, loser, np.where(counts, weight, 0.0), status, reason, votes)
+    winner, loser = used[np.where(swap, tail, head)], used[np.where(swap, head, tail)]
+    if not counts.all():
+        winner[~counts] = loser[~counts] = -1
+        weight = np.where(counts, weight, 0.0)
+    return VoteTable(items, winner, loser, weight, status, reason, votes)
+
+
+def _repeated(ids: pd.Series[Any], counts: Mask) -> Mask:
+    """Rows that count and whose id an earlier row that counts has."""
+    if pd.api.types.is_integer_dtype(ids.dtype) and not ids.hasnans:
+        numbers = ids.to_numpy()
+        if (numbers[1:] > numbers[:-1]).all():  # numbered by hand or by row: the common case
+            return np.zeros(len(ids), np.bool_)
+    if ids.dtype == object:  # anything at all may be in there, lists too
+        ids = ids.map(lambda value: f"{type(value).__name__} {value}", na_action="ignore")
+    repeated = np.zeros(len(ids), np.bool_)
+    candidates = ids[counts]
+    repeated[counts] = (candidates.duplicated() & candidates.notna()).to_numpy(np.bool_)
+    return repeated
 
 
 def _by_reason(codes: Bytes) -> dict[str, int]:
@@ -227,7 +247,7 @@ def _check_columns(votes: pd.DataFrame) -> None:
 
 def _codes(
     first: CodedIds, second: CodedIds, known_items: pd.Index[Any] | None
-) -> tuple[pd.Index[Any], Ints, Ints]:
+) -> tuple[pd.Index[Any], Codes, Codes]:
     """All distinct items, and the position of every winner and loser; -1 if unusable."""
     if known_items is None:
         places, items = sorted_uniques(first.values.append(second.values))
@@ -235,16 +255,17 @@ def _codes(
     else:
         items = known_items
         head, tail = positions(items, first.values), positions(items, second.values)
-    return items, np.append(head, -1)[first.codes], np.append(tail, -1)[second.codes]
+    heads, tails = (np.append(part, -1).astype(np.int32) for part in (head, tail))
+    return items, heads[first.codes], tails[second.codes]
 
 
 def _compress(
-    items: pd.Index[Any], head: Ints, tail: Ints, counts: Mask
+    items: pd.Index[Any], head: Codes, tail: Codes, counts: Mask
 ) -> tuple[Codes, pd.Index[Any]]:
     """Keep the items that occur in rows that count, in their fixed order."""
     occurs = np.zeros(len(items) + 1, np.bool_)
-    occurs[head[counts]] = True
-    occurs[tail[counts]] = True
+    for codes in (head, tail):
+        occurs[codes if counts.all() else codes[counts]] = True
     kept = np.flatnonzero(occurs[:-1])
     place = np.full(len(items) + 1, -1, np.int32)
     place[kept], ordered = sorted_uniques(items.take(kept))
