@@ -21,7 +21,7 @@ from urlr.path import (
 from urlr.ridge import gradient_scale, inverse_of, ridge_coefficients
 
 _MANY_EDGES = 200_000
-_POINTS_FEW, _POINTS_MANY = 128, 10  # grid points up to the cut, for few and for many edges
+_POINTS_FEW, _POINTS_MANY = 128, 8  # grid points up to the cut, for few and for many edges
 _WIDTH_FEW, _WIDTH_MANY = 1e-9, 1e-5  # how narrow the bracket around the cut becomes
 _SAMPLE = 20_000  # edges looked at when choosing the next penalty
 _ITERATIONS = 400
