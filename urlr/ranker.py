@@ -235,20 +235,19 @@ class Ranker:
         facts = self.facts
         counted = facts.rows["used"] + facts.rows["ties"]
         if facts.n_pruned_edges == 0:
-            return f"Pruned nothing of {plural(facts.n_edges, 'edge')}."
+            return "Pruned nothing."
         text = (
-            f"Pruned {facts.n_pruned_edges:,} of {plural(facts.n_edges, 'edge')} "
-            f"({facts.n_pruned_edges / facts.n_edges:.1%}), that is {facts.n_pruned_votes:,} of "
-            f"{plural(counted, 'vote')} ({facts.n_pruned_votes / counted:.1%}), as the ones that "
-            f"contradict the rest most. The order is "
-            f"{'exact' if facts.solver == 'exact' else 'interpolated on a grid'} "
-            f"(certificate {facts.violation:.0e})."
+            f"Pruned {facts.n_pruned_votes:,} of {plural(counted, 'vote')} "
+            f"({facts.n_pruned_votes / counted:.1%}), those that contradict the rest most: "
+            f"{facts.n_pruned_edges:,} of {plural(facts.n_edges, 'edge')} "
+            f"({facts.n_pruned_edges / facts.n_edges:.1%}), an edge being all votes for one item "
+            f"over another. Their order is "
+            f"{'exact' if facts.solver == 'exact' else 'interpolated on a grid'}, solved to "
+            f"{facts.violation:.0e}."
         )
         if facts.n_tied_at_cut:
-            text += (
-                f" {plural(facts.n_tied_at_cut, 'kept edge')} as suspicious as the last pruned one:"
-                " the cut between them is arbitrary."
-            )
+            tied = plural(facts.n_tied_at_cut, "kept edge is", "kept edges are")
+            text += f" {tied} just as suspicious as the last pruned: there the cut is arbitrary."
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -245,7 +245,7 @@ def test_constant_features_are_refused():
 def test_summary_says_what_happened_in_plain_words(crowd, ranker):
     text = ranker.summary()
     assert text.startswith("Ranked 120 items from 1,500 votes: 1,425 used, 75 ties, 0 skipped, 0")
-    assert f"Pruned {ranker.facts.n_pruned_edges:,} of" in text
+    assert f"Pruned {ranker.facts.n_pruned_votes:,} of 1,500 votes" in text
     assert "\x1b" not in text
 
 
