@@ -228,8 +228,8 @@ def _add_fit(commands: Any) -> None:
         metavar="RATE|bic|aic|sigma",
         type=_number_or("bic", "aic", "sigma"),
         default=0.2,
-        help="share of the compared pairs to set aside, 0 up to 1, or a rule that chooses it "
-        "(default: 0.2)",
+        help="share of the edges to set aside (an edge: all votes for one item over another), 0 up "
+        "to 1, or a rule that chooses it (default: 0.2)",
     )
     method.add_argument(
         "--ridge",
@@ -256,8 +256,7 @@ def _add_fit(commands: Any) -> None:
         "--components",
         metavar="N",
         type=int,
-        help="dimensions of the reduced features (default: a tenth of the compared pairs, at most "
-        "150)",
+        help="dimensions of the reduced features (default: a tenth of the edges, at most 150)",
     )
     method.add_argument(
         "--chi-square",

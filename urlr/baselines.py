@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import expit
 
 from urlr.arrays import Mask
-from urlr.errors import ConvergenceError
+from urlr.errors import ConvergenceError, VoteError
 from urlr.features import feature_table
 from urlr.fitting import fit
 from urlr.graph import ComparisonGraph, comparison_graph, graph_of
@@ -55,7 +55,7 @@ def majority_vote_svm(
 ) -> pd.Series[Any]:
     """Maj-Vot-1: the minority of every pair dropped, then RankSVM; scores by item."""
     graph, mapped, items = _in_features(votes, features)
-    kept = graph.keep(majority(graph))
+    kept = _majority_graph(graph)
     rng = np.random.default_rng(seed)
     mu = tuned_ridge(kept, rng=rng, ranking="svm") if ridge == "tuned" else float(ridge)
     beta = ranking_coefficients(kept, ranking="svm", ridge=mu)
@@ -70,7 +70,7 @@ def majority_vote_regression(
     Items left without votes take no part in the regression.
     """
     graph, mapped, items = _in_features(votes, features)
-    kept = graph.keep(majority(graph))
+    kept = _majority_graph(graph)
     n = graph.n_items
     decided = kept.target > 0
     wins = np.bincount(kept.winner[decided], kept.weight[decided], n)
@@ -142,6 +142,13 @@ def majority(graph: ComparisonGraph) -> Mask:
     keep: Mask = np.asarray(tie, np.bool_).copy()
     keep[decided] = graph.weight[decided] > against
     return keep
+
+
+def _majority_graph(graph: ComparisonGraph) -> ComparisonGraph:
+    kept = graph.keep(majority(graph))
+    if not kept.target.any():
+        raise VoteError("no pair has a majority: majority voting has nothing to learn from.")
+    return kept
 
 
 def _in_features(

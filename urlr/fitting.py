@@ -25,6 +25,8 @@ from urlr.votes import VoteTable, vote_table
 OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
 
 PAPER_RIDGE = 0.001
+ITEM_RIDGE = 1e-6
+"""Ridge where every item has a score of its own: 0.001 would flatten long chains of comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class FitSettings:
     themselves, or the "items" alone (Huber-LASSO-FL)."""
     components: int | None = None
     """Dimensions of the reduced space; by default a tenth of the edges, at most 150."""
-    outlier_ridge: float = PAPER_RIDGE
-    """Ridge of the outlier search."""
+    outlier_ridge: float | None = None
+    """Ridge of the outlier search; by default 0.001, and 1e-6 without features."""
     chi_square: int = 0
     """Steps of the additive chi-square map, for histogram features; 0 for none."""
     solver: Solver = "auto"
@@ -51,8 +53,26 @@ class FitSettings:
     seed: int = 0
     """Seed of the folds of the tuned ridge and the landmarks of kernel PCA."""
 
+    def __post_init__(self) -> None:
+        for name in ("prune", "ridge", "outlier_ridge"):  # numpy's numbers are not JSON's
+            value = getattr(self, name)
+            if isinstance(value, np.number):
+                object.__setattr__(self, name, float(value))
+        for name in ("components", "chi_square", "seed"):
+            value = getattr(self, name)
+            if isinstance(value, np.integer):
+                object.__setattr__(self, name, int(value))
+
     def check(self) -> None:
         """Raise ValueError naming the setting that makes no sense."""
+        for name in ("prune", "ridge", "components", "outlier_ridge", "chi_square", "seed"):
+            value = getattr(self, name)
+            whole = name in ("components", "chi_square", "seed")
+            may_lack = name in ("components", "outlier_ridge") and value is None
+            kinds = (int,) if whole else (int, float, str)
+            if not may_lack and (not isinstance(value, kinds) or isinstance(value, bool)):
+                wanted = "a whole number" if whole else "a number or the name of a rule"
+                raise ValueError(f"{name} is {value!r}; it must be {wanted}.")
         if isinstance(self.prune, str):
             _one_of("prune", self.prune, get_args(RateRule))
         elif not 0 <= self.prune < 1:
@@ -61,7 +81,9 @@ class FitSettings:
             _one_of("ridge", self.ridge, ("tuned",))
         for name in ("ridge", "outlier_ridge"):
             value = getattr(self, name)
-            if not isinstance(value, str) and not (np.isfinite(value) and value > 0):
+            if value is None or (isinstance(value, str) and name == "ridge"):
+                continue
+            if isinstance(value, str) or not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} is {value}; it must be a positive number such as 0.001.")
         _one_of("ranking", self.ranking, get_args(Ranking))
         _one_of("outlier_space", self.outlier_space, get_args(OutlierSpace))
@@ -83,7 +105,7 @@ def fit(
     ranking: Ranking = "ridge",
     outlier_space: OutlierSpace = "pca",
     components: int | None = None,
-    outlier_ridge: float = PAPER_RIDGE,
+    outlier_ridge: float | None = None,
     chi_square: int = 0,
     solver: Solver = "auto",
     seed: int = 0,
@@ -145,10 +167,12 @@ def _fit(
     rng = np.random.default_rng(settings.seed)
     ranking_map, outlier_map, values = _spaces(graph, table, settings, rng)
     search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
+    fitted = graph if ranking_map is None else graph.with_features(ranking_map.map(values))
     progress("looking at the votes", 0.0)
     checked = preflight(
         search,
         votes=read,
+        ranked=fitted,
         columns=None if ranking_map is None else column_problems(values, ranking_map.columns),
         ignored=() if table is None else table.ignored,
     )
@@ -159,17 +183,16 @@ def _fit(
         search,
         prune,
         dimension=checked.dimension,
-        ridge=settings.outlier_ridge,
+        ridge=settings.outlier_ridge or (ITEM_RIDGE if outlier_map is None else PAPER_RIDGE),
         solver=settings.solver,
         progress=progress,
     )
     pruned = path.pruned(rate)
     progress("fitting the ranking function", 0.0)
-    fitted = graph if ranking_map is None else graph.with_features(ranking_map.map(values))
     kept = fitted.keep(~pruned)
     ridge, remarks = _ridge(kept, settings, rng)
     coefficients = ranking_coefficients(kept, ranking=settings.ranking, ridge=ridge)
-    remarks += _after_pruning(graph, kept)
+    remarks += _after_pruning(graph, kept, checked.n_components)
     if table is None or ranking_map is None:
         items, scores = graph.items, coefficients
     else:
@@ -225,7 +248,7 @@ def _ridge(
     if settings.ridge != "tuned":
         return settings.ridge, []
     if kept.features is None:
-        return PAPER_RIDGE, []
+        return ITEM_RIDGE, []
     try:
         return tuned_ridge(kept, rng=rng, ranking=settings.ranking), []
     except VoteError:
@@ -265,23 +288,25 @@ def _examples(ids: pd.Series[Any]) -> tuple[str, str]:
     return shown_some(some), " and ".join(kinds)
 
 
-def _after_pruning(graph: ComparisonGraph, kept: ComparisonGraph) -> list[Finding]:
+def _after_pruning(
+    graph: ComparisonGraph, kept: ComparisonGraph, n_components: int
+) -> list[Finding]:
     """Report what pruning cost the graph."""
-    before = np.zeros(graph.n_items, np.bool_)
-    after = np.zeros(graph.n_items, np.bool_)
-    before[graph.winner] = before[graph.loser] = True
-    after[kept.winner] = after[kept.loser] = True
-    lost = np.flatnonzero(before & ~after)
-    if lost.size == 0:
-        return []
-    rest = (
-        "their score is 0, the middle"
-        if graph.features is None and kept.features is None
-        else "their score rests on features alone"
-    )
-    named = shown_some(list(graph.items.take(lost)))
-    return [
-        Finding(
-            "warning", f"{plural(lost.size, 'item')} lost all votes to pruning ({named}); {rest}."
+    if not kept.target.any():
+        raise VoteError("pruning left no decided vote; prune less.")
+    left = np.zeros(graph.n_items, np.bool_)
+    left[kept.winner] = left[kept.loser] = True
+    lost = np.flatnonzero(~left)
+    groups = np.unique(kept.components()[left]).size
+    alone = kept.features is None
+    found = []
+    if lost.size:
+        rest = "their score is 0, the middle" if alone else "their score rests on features alone"
+        named = shown_some(list(graph.items.take(lost)))
+        found.append(f"{plural(lost.size, 'item')} lost all votes to pruning ({named}); {rest}.")
+    if groups > n_components and alone:
+        found.append(
+            f"Pruning split the items into {groups:,} groups with no vote between them; how the "
+            "groups compare is not known. Prune less, or give features."
         )
-    ]
+    return [Finding("warning", text) for text in found]

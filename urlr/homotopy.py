@@ -27,7 +27,7 @@ def exact_path(
     """Follow the piecewise linear path from the largest residual down; see `outlier_path`."""
     features = np.eye(graph.n_items) if graph.features is None else graph.features
     n_edges = graph.n_edges
-    goal = min(n_edges, int(rate * n_edges + 1e-9) + 1)
+    goal = min(n_edges, max(1, int(rate * n_edges + 1e-9)))
     weighted_target = graph.weight * graph.target
     zone = np.zeros(n_edges, np.int8)
     side = np.zeros(n_edges, np.int8)
@@ -76,7 +76,7 @@ def exact_path(
                 f"the exact path over {n_edges:,} edges made {100 * n_edges:,} events and reached "
                 f"only {n_entered:,} of {goal:,} edges; a larger ridge or the grid solver helps."
             )
-        progress("following the path", n_entered / goal)
+        progress("following the path", min(1.0, n_entered / goal))
         gram = graph.gram(zone == 0)
         inverse = inverse_of(gram, ridge)
         outside = features.T @ graph.pull(graph.weight * zone)
@@ -90,6 +90,9 @@ def exact_path(
         longer = min(2 * chunk, _EVENTS_BETWEEN_CHECKS)
         chunk = longer if drift < tolerance / 1000 else max(chunk // 4, 1)
         residual = graph.target - graph.margins(features @ coefficients)
+        if stopped and n_entered >= goal and floor < penalty * (1 - 1e-8):
+            # Go on a little, to see which edges tie with the last one.
+            stopped, goal, floor = False, n_edges + 1, penalty * (1 - 2e-9)
 
     return OutlierPath(
         entry=entry,

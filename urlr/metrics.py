@@ -17,6 +17,7 @@ from scipy import stats
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import VoteError
 from urlr.ids import plural, positions, read_ids, shown_some
+from urlr.votes import OUTCOMES, read_outcomes
 
 Weigh = Literal["votes", "annotators"]
 """Whether every vote counts by its weight, or every annotator counts the same."""
@@ -32,8 +33,9 @@ def kendall_distance(
     scores
         Score by item; an item whose score is NaN counts as having none.
     votes
-        Columns `winner`, `loser`, and optionally `weight` (1 if absent), `annotator`, and
-        `outcome`, whose rows "tie" are left out.
+        Columns `winner`, `loser`, or `item_a`, `item_b`, `outcome`, and optionally `weight` (1 if
+        absent) and `annotator`. Ties and skips are left out; so are, of the verdicts of a fit,
+        all rows that were not used.
     weigh
         "annotators" gives each annotator total weight 1, so that nobody wins by voting often.
         Votes without a name then count together as one annotator.
@@ -44,7 +46,7 @@ def kendall_distance(
         If no decisive vote has weight, a voted item has no score, a vote compares an item with
         itself, a weight is negative or not finite, or annotators are asked for and not there.
     """
-    decisive = votes.loc[votes["outcome"] != "tie"] if "outcome" in votes.columns else votes
+    decisive = _decisive(votes)
     weights = _weights(decisive, weigh)
     known = scores.dropna()
     items = _items(known, "score")
@@ -161,6 +163,25 @@ def outlier_auc(suspicion: Floats, wrong: Mask) -> float:
     return (float(ranks[wrong].sum()) / n_wrong - (n_wrong + 1) / 2) / n_right
 
 
+def _decisive(votes: pd.DataFrame) -> pd.DataFrame:
+    """The decided votes, with columns winner and loser."""
+    if "status" in votes.columns:
+        votes = votes.loc[votes["status"] == "used"]
+    if "outcome" in votes.columns:
+        outcome = read_outcomes(votes["outcome"])
+        undecided = (outcome == OUTCOMES.index("tie")) | (outcome == OUTCOMES.index("skip"))
+        if {"item_a", "item_b"} <= set(votes.columns):
+            undecided |= outcome < 0
+            b_won = outcome == OUTCOMES.index("b")
+            first, second = (votes[name].astype(object) for name in ("item_a", "item_b"))
+            winner, loser = first.where(~b_won, second), second.where(~b_won, first)
+            votes = votes.assign(winner=winner, loser=loser)
+        votes = votes.loc[~undecided]
+    if not {"winner", "loser"} <= set(votes.columns):
+        raise VoteError("the votes need winner and loser, or item_a, item_b and outcome.")
+    return votes
+
+
 def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
     """Weight of each decisive vote, by annotator if so asked."""
     if weigh not in ("votes", "annotators"):
@@ -190,7 +211,17 @@ def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
 
 def _items(values: pd.Series[Any], what: str) -> pd.Index[Any]:
     """Ids of a table of scores, each once."""
-    items = read_ids(values.index).values
+    index = values.index
+    if (
+        isinstance(index, pd.RangeIndex)
+        and index.name is None
+        and (index.start, index.step) == (0, 1)
+    ):
+        raise VoteError(
+            f"the {what}s do not say whose they are: their index only counts rows. Set the items "
+            "as index, or name the index 'item' if they really are 0, 1, 2, ..."
+        )
+    items = read_ids(index).values
     if not items.is_unique:
         twice = items[items.duplicated()].unique()
         raise VoteError(

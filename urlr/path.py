@@ -146,7 +146,8 @@ def outlier_path(
         mu, the small penalty on the coefficients that keeps the problem well posed.
     solver
         "exact" follows the piecewise linear path event by event; "grid" solves a falling sequence
-        of penalties from a warm start and refines around the cut; "auto" chooses by size.
+        of penalties from a warm start and refines around the cut; "auto" chooses by size, and
+        takes the grid where the exact path loses its precision (`OutlierPath.solver` tells).
     tolerance
         Largest accepted violation of the optimality conditions.
 
@@ -163,29 +164,41 @@ def outlier_path(
         raise ValueError(f"ridge is {ridge}; it must be a positive number such as 0.001.")
     if solver not in ("auto", "exact", "grid"):
         raise ValueError(f'solver is {solver!r}; choose "auto", "exact" or "grid".')
+    solvers = [solver]
     if solver == "auto":
-        solver = "exact" if _operations(graph, rate) <= _EXACT_OPERATIONS else "grid"
-    follow = homotopy.exact_path if solver == "exact" else grid.grid_path
-    path = follow(
-        graph,
-        rate=rate,
-        floor=max(floor, FLAT),
-        ridge=ridge,
-        tolerance=tolerance,
-        progress=progress,
-    )
+        affordable = _operations(graph, rate) <= _EXACT_OPERATIONS
+        solvers = ["exact", "grid"] if affordable else ["grid"]
+    for name in solvers:
+        follow = homotopy.exact_path if name == "exact" else grid.grid_path
+        try:
+            path = follow(
+                graph,
+                rate=rate,
+                floor=max(floor, FLAT),
+                ridge=ridge,
+                tolerance=tolerance,
+                progress=progress,
+            )
+        except ConvergenceError:
+            if name == solvers[-1]:
+                raise
+            continue
+        if path.violation <= tolerance:
+            break
     if not path.violation <= tolerance:
         raise ConvergenceError(
-            f"the {solver} path over {graph.n_edges:,} edges violates its optimality conditions by "
-            f"{path.violation:.1e}, tolerance {tolerance:.1e}, after {path.trace.penalty.size:,} "
-            "steps; try the other solver, a larger ridge, or weights of similar size."
+            f"the {path.solver} path over {graph.n_edges:,} edges violates its optimality "
+            f"conditions by {path.violation:.1e}, tolerance {tolerance:.1e}, after "
+            f"{path.trace.penalty.size:,} steps; try the other solver, a larger ridge, or weights of "
+            "similar size."
         )
     return path
 
 
 def _operations(graph: ComparisonGraph, rate: float) -> float:
-    d = graph.n_features
-    return rate * graph.n_edges * (graph.n_items * d + 2 * d * d + graph.n_edges / 4)
+    d, n = graph.n_features, graph.n_items
+    per_event = n * d + 2 * d * d + graph.n_edges / 4
+    return max(1.0, rate * graph.n_edges) * per_event + n * d * d + d**3
 
 
 def huber_gradient(

@@ -60,6 +60,7 @@ def preflight(
     graph: ComparisonGraph,
     *,
     votes: VoteTable | None = None,
+    ranked: ComparisonGraph | None = None,
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),
     few_votes: int = FEW_VOTES,
@@ -72,6 +73,8 @@ def preflight(
         Edges, with the features of the outlier search.
     votes
         The rows it was made of, for those that do not count.
+    ranked
+        The same edges with the features of the ranking function, if these are others.
     columns
         What is known of the columns of the ranking function; None if it has no features.
     ignored
@@ -88,7 +91,7 @@ def preflight(
         counts = votes.counts
         why = "; ".join(f"{count:,} {reason}" for reason, count in votes.rejections.items())
         say("warning", f"{counts['rejected']:,} of {counts['read']:,} votes were rejected: {why}.")
-    unresolvable = _unresolvable(graph)
+    unresolvable = _unresolvable(graph if ranked is None else ranked)
     if unresolvable:
         say("refusal", unresolvable)
     if split and graph.features is None and columns is None:
@@ -102,7 +105,14 @@ def preflight(
     for text in _items(graph, few_votes):
         say("note", text)
     carried = graph.n_edges - dimension
-    if dimension <= 0:
+    if not unresolvable and _says_nothing(graph):
+        dimension = 0
+        say(
+            "warning",
+            "In the reduced features the votes cancel, so no vote can stand out. Nothing is pruned."
+            " More components, or the features themselves, would change that.",
+        )
+    elif dimension <= 0:
         say(
             "warning",
             f"No vote can stand out: with {plural(graph.n_edges, 'edge')} and "
@@ -117,7 +127,10 @@ def preflight(
         )
     if ignored:
         named = shown_some(list(ignored))
-        say("note", f"Features: {plural(len(ignored), 'column')} of text, not used: {named}.")
+        say(
+            "note",
+            f"Features: {plural(len(ignored), 'column')} that hold no numbers, not used: {named}.",
+        )
     if columns is not None:
         for text in columns.sentences():
             say("note", f"Features: {text}")
@@ -152,8 +165,8 @@ def _components(graph: ComparisonGraph) -> tuple[int, str]:
 def _unresolvable(graph: ComparisonGraph) -> str:
     if not graph.target.any():
         return (
-            f"All {plural(graph.n_edges, 'compared pair')} are ties: there is no order to learn. "
-            "At least one decided vote is needed."
+            "Every compared pair is a tie: there is no order to learn. At least one decided vote "
+            "is needed."
         )
     pull = graph.pull(graph.weight * graph.target)
     load = degree(graph, graph.weight)
@@ -162,15 +175,22 @@ def _unresolvable(graph: ComparisonGraph) -> str:
             "The votes cancel: every item wins exactly as often as it loses (a balanced cycle), so "
             "no ranking is better than another. One more vote on any pair would break the balance."
         )
-    if graph.features is not None:
-        projected = np.abs(graph.project(pull))
-        bound = np.abs(graph.features).T @ np.abs(pull)
-        if np.all(projected <= 1e-12 * np.maximum(bound, 1e-300)):
-            return (
-                "The features say nothing about who wins: their sum over winners equals that over "
-                "losers. Other features, or a ranking without features, are needed."
-            )
+    if _says_nothing(graph):
+        return (
+            "The features say nothing about who wins: their sum over winners equals that over "
+            "losers. Other features, or a ranking without features, are needed."
+        )
     return ""
+
+
+def _says_nothing(graph: ComparisonGraph) -> bool:
+    """Whether the features of winners and losers cancel, so that every score is 0."""
+    if graph.features is None:
+        return False
+    pull = graph.pull(graph.weight * graph.target)
+    projected = np.abs(graph.project(pull))
+    bound = np.abs(graph.features).T @ np.abs(pull)
+    return bool(np.all(projected <= 1e-12 * np.maximum(bound, 1e-300)))
 
 
 def _items(graph: ComparisonGraph, few_votes: int) -> list[str]:

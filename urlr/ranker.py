@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 VERDICT_REASONS = (
     "",
     "the ranking puts the loser ahead",
-    "the ranking puts the winner ahead by far less than a vote claims",
+    "the ranking puts the winner ahead by far less than a vote claims, or not at all",
     "the ranking puts the winner ahead by far more than a vote claims",
     "called equal, but the ranking puts one well ahead",
     *REASONS[1:],
@@ -102,7 +102,7 @@ class Evidence:
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order; see `Ranker.verdicts`."""
         frame, graph, path = self.votes.frame, self.graph, self.path
-        n = len(frame)
+        n = graph.edge_of_row.size
         place_of_edge = np.empty(graph.n_edges, np.int32)
         place_of_edge[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
         entry, margin = np.empty(n), np.empty(n)
@@ -218,8 +218,7 @@ class Ranker:
             unseen = int((self.scores["n_votes"] == 0).sum())
             also = f", {plural(unseen, 'item')} nobody compared included" if unseen else ""
             lines.append(
-                f"Scores rest on {plural(len(self.feature_map.columns), 'feature')} "
-                f"(ridge {facts.ridge:.3g}){also}."
+                f"Scores rest on the features (smoothed by a ridge of {facts.ridge:.3g}){also}."
             )
         best = self.scores.head(3)
         named = ", ".join(

@@ -47,6 +47,7 @@ def path_and_rate(
         count = int(np.count_nonzero(path.entry >= floor)) if floor > 0 else 0
     else:
         count = information_choice(path, prune, dimension=dimension)
+        count = min(count, int(LARGEST_RATE * graph.n_edges))
     return path, count / graph.n_edges
 
 

@@ -104,15 +104,26 @@ class VoteTable:
         """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
         if "winner" in self.frame:
             return self.frame["winner"], self.frame["loser"]
-        if (self.winner >= 0).all():
-            index = self.frame.index
-            return (
-                pd.Series(self.items.take(self.winner), index),
-                pd.Series(self.items.take(self.loser), index),
-            )
-        first, second = self.frame["item_a"], self.frame["item_b"]
-        swap = _read_outcomes(self.frame["outcome"]) == _OUTCOMES.index("b")
-        return first.where(~swap, second), second.where(~swap, first)
+        counts = self.winner >= 0
+        swap = read_outcomes(self.frame["outcome"][~counts]) == OUTCOMES.index("b")
+        first, second = (
+            np.asarray(self.frame[name][~counts], object) for name in ("item_a", "item_b")
+        )
+        return (
+            self._named(self.winner, np.where(swap, second, first)),
+            self._named(self.loser, np.where(swap, first, second)),
+        )
+
+    def _named(self, codes: Codes, others: npt.NDArray[Any]) -> pd.Series[Any]:
+        """Items by code, and what the rows without a code say."""
+        if others.size == 0:
+            return pd.Series(self.items.take(codes), self.frame.index)
+        names = np.empty(len(codes), object)
+        names[codes >= 0] = self.items.take(codes[codes >= 0])
+        names[codes < 0] = others
+        named = pd.Series(names, self.frame.index, dtype=object)
+        text = pd.api.types.infer_dtype(named, skipna=True) == "string"
+        return named.astype("str") if text else named
 
 
 def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None) -> VoteTable:
@@ -145,10 +156,10 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     first = read_coded_ids(votes["winner" if decisive else "item_a"])
     second = read_coded_ids(votes["loser" if decisive else "item_b"])
     if not decisive:
-        outcome = _read_outcomes(votes["outcome"])
-        reject(outcome == _OUTCOMES.index("skip"), _SKIP)
-        swap = outcome == _OUTCOMES.index("b")
-        tie = outcome == _OUTCOMES.index("tie")
+        outcome = read_outcomes(votes["outcome"])
+        reject(outcome == OUTCOMES.index("skip"), _SKIP)
+        swap = outcome == OUTCOMES.index("b")
+        tie = outcome == OUTCOMES.index("tie")
     for side in (first, second):
         reject(side.missing, _MISSING)
         reject(side.empty, _EMPTY)
@@ -158,8 +169,7 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
 
     weight = np.ones(n)
     if "weight" in votes:
-        numbers = pd.to_numeric(votes["weight"], errors="coerce")
-        weight = numbers.to_numpy(np.float64, na_value=np.nan)
+        weight = _weights(votes["weight"])
         with np.errstate(invalid="ignore"):
             reject(~np.isfinite(weight) | (weight < 0), _WEIGHT)
             reject(weight == 0, _ZERO)
@@ -182,7 +192,14 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     if not counts.all():
         winner[~counts] = loser[~counts] = -1
         weight = np.where(counts, weight, 0.0)
-    return VoteTable(items, winner, loser, weight, status, reason, votes)
+    # A shallow copy: what the caller does to the frame afterwards must not reach the verdicts.
+    return VoteTable(items, winner, loser, weight, status, reason, votes.copy(deep=False))
+
+
+def _weights(column: pd.Series[Any]) -> Floats:
+    if getattr(column.dtype, "kind", "O") in "mMc":  # spans of time and the like are no weights
+        return np.full(len(column), np.nan)
+    return pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 
 def _repeated(ids: pd.Series[Any], counts: Mask) -> Mask:
@@ -204,16 +221,16 @@ def _by_reason(codes: Bytes) -> dict[str, int]:
     return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
 
 
-_OUTCOMES = ("a", "b", "tie", "skip")
+OUTCOMES = ("a", "b", "tie", "skip")
 
 
-def _read_outcomes(column: pd.Series[Any]) -> Bytes:
-    """Position of each outcome in `_OUTCOMES`, -1 where missing or unknown."""
+def read_outcomes(column: pd.Series[Any]) -> Bytes:
+    """Position of each outcome in `OUTCOMES`, -1 where missing or unknown."""
     if column.dtype == object:  # anything at all may be in there, lists too
         column = column.map(lambda value: value if isinstance(value, str) else None)
     codes, uniques = pd.factorize(column)
     known = [
-        _OUTCOMES.index(text) if (text := str(value).strip().lower()) in _OUTCOMES else -1
+        OUTCOMES.index(text) if (text := str(value).strip().lower()) in OUTCOMES else -1
         for value in uniques
     ]
     return np.array([*known, -1], np.int8)[codes]

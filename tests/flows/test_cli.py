@@ -336,7 +336,7 @@ def test_control_signs_of_ids_never_reach_the_terminal(command):
         ("winner,loser\n", None, "only a header"),
         ("winner,loser\na,a\n", None, "compares an item with itself"),
         ("winner,loser\na,b\n", "item,x\na,1\n", "without features"),
-        ("item_a,item_b,outcome\na,b,tie\nb,c,tie\n", None, "ties"),
+        ("item_a,item_b,outcome\na,b,tie\nb,c,tie\n", None, "is a tie"),
         ("item_a,item_b,outcome\na,b,skip\n", None, "skipped"),
         ("winner,loser,weight\na,b,1e300\n", None, "weight outside"),
         ("id,x\na,1\n", None, "columns id, x"),

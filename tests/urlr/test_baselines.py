@@ -72,3 +72,13 @@ def test_huber_lasso_fl_prunes_without_looking_at_features(crowd):
     shuffled = crowd.features.sample(frac=1, random_state=0).set_axis(crowd.features.index)
     other = urlr.fit(crowd.votes, shuffled, outlier_space="items")
     assert (one.verdicts["pruned"] == other.verdicts["pruned"]).all()
+
+
+@pytest.mark.parametrize(
+    "baseline", [baselines.majority_vote_svm, baselines.majority_vote_regression]
+)
+def test_votes_without_any_majority_are_refused(baseline):
+    votes = votes_frame([("a", "b", 1), ("b", "a", 1), ("b", "c", 1), ("c", "b", 1)])
+    features = pd.DataFrame({"f": [3.0, 2.0, 1.5]}, index=["a", "b", "c"])
+    with pytest.raises(urlr.VoteError, match="no pair has a majority"):
+        baseline(votes, features)

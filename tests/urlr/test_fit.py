@@ -295,3 +295,103 @@ def test_any_small_crowd_gives_finite_scores_or_a_clear_error(
         assert np.isfinite(ranker.scores["score"]).all()
         assert len(ranker.verdicts) == len(votes)
     assert said.endswith(".")
+
+
+def test_what_happens_to_the_frame_after_the_fit_does_not_reach_the_verdicts():
+    votes = votes_frame([("a", "b", 40), ("b", "c", 30), ("c", "a", 9)])
+    ranker = urlr.fit(votes)
+    before = ranker.verdicts
+    votes["winner"] = "somebody else"
+    del votes["loser"]
+    pd.testing.assert_frame_equal(ranker.verdicts, before)
+
+
+def test_consistent_votes_along_a_long_chain_are_not_called_contradictory():
+    n = 500
+    pairs = [(i + 1, i) for i in range(n - 1)] + [(i + 2, i) for i in range(n - 2)]
+    ranker = urlr.fit(pd.DataFrame(pairs, columns=["winner", "loser"]), prune=0.0)
+    assert ranker.scores["item"].tolist() == list(range(n - 1, -1, -1))
+    pruned = urlr.fit(pd.DataFrame(pairs, columns=["winner", "loser"]), prune=0.05).verdicts
+    assert not (pruned["margin"] < 0).any()
+
+
+def test_pruning_that_splits_the_items_is_warned_of():
+    first = [(f"a{i}", f"a{j}") for i in range(6) for j in range(i + 1, 6)]
+    second = [(f"b{i}", f"b{j}") for i in range(6) for j in range(i + 1, 6)]
+    pairs = first * 3 + second * 3 + [("a5", "b0"), ("b5", "a0")]
+    ranker = urlr.fit(pd.DataFrame(pairs, columns=["winner", "loser"]), prune=0.0626)
+    assert any("split the items into 2 groups" in text for text in ranker.facts.warnings)
+
+
+def test_pruning_every_decided_vote_is_refused():
+    outcome = ["a", "tie", "tie", "tie", "tie", "b"]
+    votes = pd.DataFrame({"item_a": list("abcabc"), "item_b": list("bcabca"), "outcome": outcome})
+    with pytest.raises(VoteError, match="prune less"):
+        urlr.fit(votes, prune=0.99)
+
+
+def test_all_edges_that_tie_at_the_cut_are_counted():
+    hub = [("h", f"x{k:02d}") for k in range(20)] * 3 + [(f"x{k:02d}", "h") for k in range(20)]
+    facts = urlr.fit(pd.DataFrame(hub, columns=["winner", "loser"])).facts
+    assert facts.n_pruned_edges == 8
+    assert facts.n_tied_at_cut == 12
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pd.Categorical(list("abcad")), pd.Categorical(["b", "c", "e", "c", None])),
+        ([2**53 + 1, 2, 3, 4, 1], [2, 3, 4, 2, np.nan]),
+    ],
+)
+def test_verdicts_name_items_as_given_beside_rows_that_do_not_count(first, second):
+    votes = pd.DataFrame({"item_a": first, "item_b": second, "outcome": list("abaab")})
+    verdicts = urlr.fit(votes).verdicts
+    assert verdicts["winner"].iloc[0] == next(iter(first))
+    assert verdicts["winner"].iloc[1] == list(second)[1]
+    assert verdicts["status"].iloc[4] == "rejected"
+    assert verdicts["loser"].iloc[4] == list(first)[4]
+
+
+def test_votes_explained_only_outside_the_reduced_space_are_ranked_unpruned():
+    signs = [(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    features = pd.DataFrame(
+        [(a, a, b, b, c) for a, b, c in signs], index=[f"i{k}" for k in range(8)], dtype=float
+    )
+    votes = pd.DataFrame(
+        [(f"i{i}", f"i{j}") for i in range(8) for j in range(8) if signs[i][2] > signs[j][2]],
+        columns=["winner", "loser"],
+    )
+    ranker = urlr.fit(votes, features, components=2)
+    assert ranker.facts.n_pruned_edges == 0
+    assert any("reduced features" in text for text in ranker.facts.warnings)
+    top = ranker.scores["item"].head(4).str[1:].astype(int)
+    assert all(signs[k][2] == 1 for k in top)
+
+
+def test_numpy_numbers_as_settings_are_saved(tmp_path):
+    votes, features = random_votes(5)
+    ranker = urlr.fit(
+        votes, features, components=np.int64(2), seed=np.int32(1), prune=np.float32(0.125)
+    )
+    ranker.save(tmp_path / "model.npz")
+    assert urlr.load(tmp_path / "model.npz").settings == ranker.settings
+
+
+@pytest.mark.parametrize("options", [{"components": 2.5}, {"prune": None}, {"seed": None}])
+def test_settings_of_a_wrong_type_are_refused_by_name(crowd, options):
+    (name,) = options
+    with pytest.raises(ValueError, match=name):
+        urlr.fit(crowd.votes, crowd.features, **options)
+
+
+@pytest.mark.parametrize("weight", [1e4, 1e6])
+def test_heavy_votes_beside_light_ones_on_many_features_are_fitted(weight):
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        votes, _ = random_votes(seed, n_items=12, n_votes=200)
+        votes["weight"] = np.where(rng.random(len(votes)) < 0.2, weight, 1.0)
+        features = pd.DataFrame(rng.normal(size=(12, 200))).rename_axis("item")
+        for prune in (0.2, 0.5, "bic"):
+            ranker = urlr.fit(votes, features, prune=prune, outlier_space="features")
+            assert np.isfinite(ranker.scores["score"]).all()

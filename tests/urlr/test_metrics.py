@@ -21,6 +21,12 @@ from urlr.metrics import (
     tau_top,
 )
 
+
+def numbered(values):
+    """Scores of items 0, 1, 2, ..."""
+    return pd.Series(values).rename_axis("item")
+
+
 SCORES = pd.Series({"a": 3.0, "b": 2.0, "c": 1.0, "d": 1.0})
 
 
@@ -75,7 +81,7 @@ def test_votes_without_a_name_are_one_annotator():
 def test_distance_equals_counting_every_vote(values, rows):
     votes = pd.DataFrame(rows, columns=["winner", "loser", "weight", "annotator"])
     assume(votes["weight"].sum() > 0)
-    scores = pd.Series(values)
+    scores = numbered(values)
     wrong = [wrongness(values[w], values[v]) for w, v, _, _ in rows]
     expected = np.average(wrong, weights=votes["weight"])
     assert kendall_distance(scores, votes) == pytest.approx(expected)
@@ -91,7 +97,7 @@ def test_distance_equals_counting_every_vote(values, rows):
 @given(values=st.lists(few_values, min_size=6, max_size=6), rows=some_votes)
 def test_negating_scores_turns_distance_around(values, rows):
     votes = pd.DataFrame(rows, columns=["winner", "loser", "count", "annotator"])
-    scores = pd.Series(values)
+    scores = numbered(values)
     assert kendall_distance(-scores, votes) == pytest.approx(1 - kendall_distance(scores, votes))
     assert kendall_tau(-scores, votes) == pytest.approx(-kendall_tau(scores, votes))
 
@@ -170,7 +176,7 @@ def test_an_item_scored_twice_is_refused():
 
 @given(score_pairs)
 def test_tau_distance_equals_counting_every_pair(pairs):
-    scores, truth = (pd.Series(column) for column in zip(*pairs, strict=True))
+    scores, truth = (numbered(column) for column in zip(*pairs, strict=True))
     assume(truth.nunique() > 1)
     wrong = [
         wrongness(s1, s2) if t1 > t2 else wrongness(s2, s1)
@@ -182,7 +188,7 @@ def test_tau_distance_equals_counting_every_pair(pairs):
 
 @given(score_pairs)
 def test_tau_b_vs_scipy(pairs):
-    scores, truth = (pd.Series(column) for column in zip(*pairs, strict=True))
+    scores, truth = (numbered(column) for column in zip(*pairs, strict=True))
     assume(truth.nunique() > 1)
     assume(scores.nunique() > 1)
     shuffled = scores.sample(frac=1, random_state=0)
@@ -191,14 +197,14 @@ def test_tau_b_vs_scipy(pairs):
 
 def test_without_ties_tau_is_one_less_two_distances():
     rng = np.random.default_rng(0)
-    scores, truth = pd.Series(rng.normal(size=3000)), pd.Series(rng.normal(size=3000))
+    scores, truth = numbered(rng.normal(size=3000)), numbered(rng.normal(size=3000))
     assert tau_b(scores, truth) == pytest.approx(1 - 2 * tau_distance(scores, truth), abs=1e-12)
 
 
 def test_distance_to_votes_on_every_pair_is_the_distance_to_the_truth():
     rng = np.random.default_rng(1)
-    truth = pd.Series(rng.permutation(30).astype(float))
-    scores = pd.Series(rng.integers(0, 8, 30).astype(float))
+    truth = numbered(rng.permutation(30).astype(float))
+    scores = numbered(rng.integers(0, 8, 30).astype(float))
     pairs = [(i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(30), 2)]
     votes = pd.DataFrame(pairs, columns=["winner", "loser"])
     assert tau_distance(scores, truth) == pytest.approx(kendall_distance(scores, votes))
@@ -225,7 +231,7 @@ def test_a_truth_that_orders_nothing_is_refused(measure):
 
 
 def test_tau_top_looks_only_at_the_top():
-    truth = pd.Series(np.arange(100.0))
+    truth = numbered(np.arange(100.0))
     scores = truth.copy()
     scores[:93] = -scores[:93]
     assert tau_top(scores, truth, share=0.07) == pytest.approx(1.0)
@@ -235,8 +241,8 @@ def test_tau_top_looks_only_at_the_top():
 
 
 def test_tau_top_has_at_least_two_items_and_keeps_equals():
-    truth = pd.Series([1.0, 2.0, 3.0, 3.0, 4.0])
-    assert tau_top(pd.Series([9.0, 9.0, 1.0, 2.0, 3.0]), truth, share=0.01) == pytest.approx(
+    truth = numbered([1.0, 2.0, 3.0, 3.0, 4.0])
+    assert tau_top(numbered([9.0, 9.0, 1.0, 2.0, 3.0]), truth, share=0.01) == pytest.approx(
         stats.kendalltau([1, 2, 3], [3, 3, 4]).statistic
     )
 
@@ -281,3 +287,21 @@ def test_auc_of_hand_worked_cases():
 def test_auc_refuses_what_it_cannot_rank(suspicion, wrong, message):
     with pytest.raises(VoteError, match=message):
         outlier_auc(np.array(suspicion), np.array(wrong, dtype=bool))
+
+
+def test_scores_must_say_whose_they_are():
+    """A column of a table of scores counts rows, and rows are no items."""
+    with pytest.raises(VoteError, match="index only counts rows"):
+        tau_b(pd.Series([1.0, 2.0]), numbered([1.0, 2.0]))
+
+
+def test_both_layouts_give_the_same_distance_and_undecided_votes_are_left_out():
+    canonical = pd.DataFrame(
+        {
+            "item_a": ["a", "b", "a", "c", "a"],
+            "item_b": ["b", "c", "c", "a", "b"],
+            "outcome": ["b", " A", "Tie", "b", "skip"],
+        }
+    )
+    plain = pd.DataFrame({"winner": ["b", "b", "a"], "loser": ["a", "c", "c"]})
+    assert kendall_distance(SCORES, canonical) == kendall_distance(SCORES, plain) == 1 / 3

@@ -55,7 +55,7 @@ def test_balanced_cycle_is_reported_unresolvable(votes_each):
 
 def test_all_ties_are_refused_and_say_what_is_needed():
     votes = pd.DataFrame({"item_a": [1, 2], "item_b": [2, 3], "outcome": "tie"})
-    with pytest.raises(VoteError, match=r"ties.*decided vote"):
+    with pytest.raises(VoteError, match=r"tie: .*decided vote"):
         urlr.fit(votes)
 
 
