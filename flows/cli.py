@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -92,7 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _guarded(arguments: argparse.Namespace) -> int:
     """Run the command chosen, turning every error into one line."""
     try:
-        from urlr.errors import UrlrError
+        with _stopping_at_once():
+            import tasks.read
+            import tasks.write  # noqa: F401  everything heavy
+            from urlr.errors import UrlrError
     except ImportError as error:
         return _unexpected(error)
     run: Callable[[argparse.Namespace], None] = arguments.run
@@ -110,6 +116,21 @@ def _guarded(arguments: argparse.Namespace) -> int:
     except Exception as error:
         return _unexpected(error)
     return 0
+
+
+@contextmanager
+def _stopping_at_once() -> Iterator[None]:
+    """End at Ctrl-C without ado: compiled modules being imported make errors of their own of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(
+        signal.SIGINT, lambda *_: os._exit(_complain("stopped before the end.", code=130))
+    )
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _fit(arguments: argparse.Namespace) -> None:

@@ -189,8 +189,8 @@ def outlier_path(
         raise ConvergenceError(
             f"the {path.solver} path over {graph.n_edges:,} edges violates its optimality "
             f"conditions by {path.violation:.1e}, tolerance {tolerance:.1e}, after "
-            f"{path.trace.penalty.size:,} steps; try the other solver, a larger ridge, or weights of "
-            "similar size."
+            f"{path.trace.penalty.size:,} steps; try the other solver, a larger ridge, or weights "
+            "of similar size."
         )
     return path
 
