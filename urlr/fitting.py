@@ -297,14 +297,14 @@ def _after_pruning(
     left = np.zeros(graph.n_items, np.bool_)
     left[kept.winner] = left[kept.loser] = True
     lost = np.flatnonzero(~left)
-    groups = np.unique(kept.components()[left]).size
     alone = kept.features is None
+    groups = np.unique(kept.components()[left]).size if alone else 0
     found = []
     if lost.size:
         rest = "their score is 0, the middle" if alone else "their score rests on features alone"
         named = shown_some(list(graph.items.take(lost)))
         found.append(f"{plural(lost.size, 'item')} lost all votes to pruning ({named}); {rest}.")
-    if groups > n_components and alone:
+    if groups > n_components:
         found.append(
             f"Pruning split the items into {groups:,} groups with no vote between them; how the "
             "groups compare is not known. Prune less, or give features."

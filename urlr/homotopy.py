@@ -11,7 +11,7 @@ from urlr.ridge import gradient_scale, inverse_of, ridge_solve
 
 # Rank-one updates drift: everything is computed afresh after this many events, fewer where the
 # certificate worsens (few edges left within the penalty, features that depend on each other).
-_EVENTS_BETWEEN_CHECKS = 256
+_EVENTS_BETWEEN_CHECKS = 1024
 _EVENTS_AT_FIRST = 32
 
 
