@@ -26,6 +26,8 @@ _POINTS_FEW, _POINTS_MANY = 128, 8  # grid points up to the cut, for few and for
 # the pruned set as it was and entries at the cut off by less than 1e-6; 1e-2 by 8e-6.
 _WIDTH_FEW, _WIDTH_MANY = 1e-9, 1e-3
 _SAMPLE = 20_000  # edges looked at when choosing the next penalty
+_LONGEST_FEW, _LONGEST_MANY = 0.9, 0.5  # a step leaves at least this share of the penalty
+_PATIENCE = 10
 _ITERATIONS = 400
 _REFRESH = 10
 
@@ -54,16 +56,19 @@ def grid_path(
     high = huber.start()
     width = high.penalty * (_WIDTH_MANY if many else _WIDTH_FEW)
     step = max(1.0, goal / (_POINTS_MANY if many else _POINTS_FEW))
+    longest = _LONGEST_MANY if many else _LONGEST_FEW
     low: _Point | None = None
-    still = False
+    still = 0
     while high.penalty > floor and low is None and marks.n_entered < goal:
-        # Where nothing enters any more residuals shrink with the penalty: go on by halves.
-        penalty = 0.5 * high.penalty if still else marks.next_penalty(high, step)
+        # No long steps: an edge that enters and leaves again would be jumped over. Where nothing
+        # enters any more residuals shrink with the penalty, and the longest step is taken.
+        lowest = longest * high.penalty
+        penalty = lowest if still >= _PATIENCE else max(marks.next_penalty(high, step), lowest)
         point = huber.solve(max(penalty, floor), high)
         if marks.may_reach(goal, point):
             low = point
         else:
-            still = not marks.add(high, point)
+            still = 0 if marks.add(high, point) else still + 1
             high = point
         progress("following the path", marks.n_entered / goal)
     if low is not None:

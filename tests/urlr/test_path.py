@@ -276,3 +276,20 @@ def test_auto_takes_the_grid_where_the_exact_path_loses_its_precision():
         path = outlier_path(graph, rate=1.0, ridge=1e-6, solver="auto")
         assert path.solver == "grid"
         assert path.violation <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("seed", "shape"),
+    [
+        (192, {"n_items": 66, "n_features": 13, "n_votes": 76, "weighted": True}),
+        (309, {"n_items": 49, "n_features": 5, "n_votes": 57}),
+    ],
+)
+def test_grid_does_not_jump_over_an_edge_that_enters_and_leaves_again(seed, shape):
+    found = []
+    for ties in (0.0, 0.1, 0.5):
+        graph = random_graph(seed, featureless=True, ties=ties, **shape)
+        exact, grid = (outlier_path(graph, rate=0.2, solver=solver) for solver in SOLVERS)
+        found.append(int(np.max(exact.trace.n_entered - exact.trace.n_outliers)))
+        assert (exact.pruned(0.2) == grid.pruned(0.2)).all()
+    assert max(found) > 0, "no edge leaves again: the test shows nothing"
