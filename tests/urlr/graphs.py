@@ -1,10 +1,41 @@
-"""Graphs that the tests of the method share."""
+"""Graphs, crowds and matrices that the tests of the method share."""
 
 import numpy as np
 import pandas as pd
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from urlr.graph import ComparisonGraph, graph_of
+from urlr.simulate import Crowd
 from urlr.votes import vote_table
+
+WITH_GAPS = st.floats(allow_nan=True, allow_infinity=False)
+
+
+def seeded(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def names(d):
+    return tuple(f"f{k}" for k in range(d))
+
+
+def matrices(elements, *, min_rows=2, columns=(1, 5)):
+    shapes = st.tuples(st.integers(min_rows, 12), st.integers(*columns))
+    return hnp.arrays(np.float64, shapes, elements=elements)
+
+
+def codes(simulated: Crowd) -> tuple[np.ndarray, np.ndarray]:
+    a, b = (simulated.votes[name].cat.codes.to_numpy() for name in ("item_a", "item_b"))
+    return a.astype(int), b.astype(int)
+
+
+def n_components(simulated: Crowd) -> int:
+    a, b = codes(simulated)
+    n = len(simulated.truth)
+    return connected_components(sparse.coo_array((np.ones(len(a)), (a, b)), (n, n)))[0]
 
 
 def votes_frame(triples):

@@ -1,0 +1,151 @@
+"""What `urlr` refuses and how: in one line, leaving nothing behind and old results alone."""
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import urlr
+from tasks import write
+
+FEATURES = "item,x,y\na,1,2\nb,2,5\nc,4,1\nd,0,1\n"
+VOTES = "winner,loser\na,b\nb,c\nc,d\na,d\na,c\nb,d\nd,a\n"
+
+
+# ---------------------------------------------------------------- input and settings
+
+
+@pytest.mark.parametrize(
+    ("votes", "features", "said"),
+    [
+        ("", None, "v.csv is empty (0 bytes)"),
+        ("winner,loser\n", None, "only a header"),
+        ("winner,loser\na,a\n", None, "compares an item with itself"),
+        ("winner,loser\na,b\n", "item,x\na,1\n", "without features"),
+        ("item_a,item_b,outcome\na,b,tie\nb,c,tie\n", None, "is a tie"),
+        ("item_a,item_b,outcome\na,b,skip\n", None, "skipped"),
+        ("winner,loser,weight\na,b,1e300\n", None, "weight outside"),
+        ("id,x\na,1\n", None, "columns id, x"),
+        ("winner,loser,attribute\na,b,p\na,b,q\n", None, "2 attributes"),
+        ("winner,loser\na,b\nc,d\n", None, "never compared"),
+        (VOTES, "item,x\na,1\na,2\nb,1\n", "more than once"),
+        (VOTES, "item,x\na,inf\nb,1\nc,2\nd,3\n", "infinite"),
+        (VOTES, "item,x\na,\nb,\nc,\nd,\n", "no feature tells the items apart"),
+        (VOTES, "item,name\na,p\nb,q\nc,r\nd,s\n", "no numeric column"),
+        (VOTES, "name,x\na,1\n", "has no column `item`"),
+        (VOTES, "", "f.csv is empty (0 bytes)"),
+    ],
+)
+def test_hopeless_input_is_one_line(votes, features, said, command):
+    arguments = [command.put("v.csv", votes)]
+    if features is not None:
+        arguments.append(command.put("f.csv", features))
+    assert said in command.refusal("fit", *arguments, "--out", "out")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--prune", "1.5"],
+        ["--prune", "nan"],
+        ["--ridge", "-1"],
+        ["--components", "0"],
+        ["--chi-square", "9"],
+        ["--ranking", "svm"],
+    ],
+)
+def test_senseless_settings_are_one_line(options, command):
+    assert command.refusal("fit", command.put("v.csv", VOTES), "--out", "out", *options)
+
+
+def test_broken_files_of_every_kind_are_one_line(command):
+    whole = gzip.compress(VOTES.encode())
+    pq.write_table(pa.table({"winner": ["a"], "loser": ["b"]}), "good.parquet")
+    cases = {
+        "cut.csv.gz": whole[:-8],
+        "cut.parquet": Path("good.parquet").read_bytes()[:-20],
+        "text.parquet": VOTES.encode(),
+        "latin.csv": "winner,loser\nMüller,b\n".encode("latin-1"),
+        "ragged.csv": b"winner,loser\na,b\nc\n",
+        "nul.csv": b"winner,loser\na\0,b\n",
+        "broken.jsonl": b'{"winner": 1, "loser": 2}\n{"winner"\n',
+        "semicolon.csv": b"winner;loser\na;b\n",
+        "votes.xlsx": b"PK\x03\x04",
+        "noending": b"x",
+    }
+    for name, content in cases.items():
+        command.put(name, content)
+        assert name in command.refusal("fit", name, "--out", "out")
+    assert "no file" in command.refusal("fit", "nothing.csv", "--out", "out")
+    Path("folder.csv").mkdir()
+    assert "is a directory" in command.refusal("fit", "folder.csv", "--out", "out")
+
+
+# ---------------------------------------------------------------- results and models
+
+
+def test_results_never_replace_their_own_input(command):
+    command.put("v.csv", VOTES)
+    command.put("f.csv", FEATURES)
+    assert command("fit", "v.csv", "f.csv", "--out", "out") == 0
+    text = command.refusal("fit", "out/verdicts.csv", "--out", "out", "--overwrite")
+    assert "move it away" in text
+    text = command.refusal("score", "out", "f.csv", "--out", "f.csv", "--overwrite")
+    assert "is a file to be read" in text
+
+
+def test_a_failed_refit_leaves_the_old_results(command):
+    assert command("fit", command.put("v.csv", VOTES), "--out", "out") == 0
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    command.put("v.csv", "winner,loser\na,a\n")
+    command.refusal("fit", "v.csv", "--out", "out", "--overwrite")
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+
+
+def test_score_refuses_what_is_no_model(command):
+    command.put("f.csv", FEATURES)
+    command.put("other.npz", "not a model")
+    Path("empty").mkdir()
+    assert "not a model" in command.refusal("score", "other.npz", "f.csv", "--out", "s.csv")
+    assert "empty/model.npz" in command.refusal("score", "empty", "f.csv", "--out", "s.csv")
+    assert "no model" in command.refusal("score", "nowhere", "f.csv", "--out", "s.csv")
+
+
+def test_score_refuses_foreign_features_and_models_without(command):
+    command.put("v.csv", VOTES)
+    command.put("f.csv", FEATURES)
+    assert command("fit", "v.csv", "--out", "bare") == 0
+    assert "without features" in command.refusal("score", "bare", "f.csv", "--out", "s.csv")
+    assert command("fit", "v.csv", "f.csv", "--out", "out") == 0
+    command.put("g.csv", "item,x\nq,1\n")
+    assert "y" in command.refusal("score", "out", "g.csv", "--out", "s.csv")
+    assert ".jsonl" in command.refusal("score", "out", "f.csv", "--out", "s.txt")
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_full_disk_is_one_line(command, monkeypatch):
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(write.os, "fsync", full)
+    text = command.refusal("fit", command.put("v.csv", VOTES), "--out", "out")
+    assert "No space left on device" in text
+
+
+def test_an_unexpected_error_is_one_line_that_says_how_to_learn_more(command, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(urlr, "fit", broken)
+    command.put("v.csv", VOTES)
+    assert command("fit", "v.csv", "--out", "out") == 1
+    assert command.err.count("\n") == 1
+    assert "ZeroDivisionError" in command.err
+    assert "URLR_DEBUG=1" in command.err
+    monkeypatch.setenv("URLR_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        command("fit", "v.csv", "--out", "out")

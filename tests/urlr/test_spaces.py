@@ -1,0 +1,236 @@
+"""The original and the reduced space: what they refuse, what they map, how they are stored."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from graphs import WITH_GAPS, matrices, names, seeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from urlr.errors import FeatureError, ModelFileError
+from urlr.features import FeatureTable, feature_table
+from urlr.spaces import FeatureMap, original_space, reduced_space
+
+
+def through_json(feature_map):
+    description, arrays = feature_map.to_state()
+    return FeatureMap.from_state(json.loads(json.dumps(description)), arrays)
+
+
+# --- both spaces
+
+
+def test_space_without_a_varying_column_is_refused():
+    for values in (np.ones((3, 2)), np.full((3, 2), np.nan), np.ones((1, 2)), np.ones((0, 2))):
+        with pytest.raises(FeatureError, match="no feature tells the items apart"):
+            original_space(values, ("a", "b"))
+
+
+def test_infinite_values_are_refused_by_name():
+    with pytest.raises(FeatureError, match=r"1 feature value is infinite \(columns b"):
+        original_space(np.array([[1.0, np.inf], [2.0, 3.0]]), ("a", "b"))
+
+
+def test_no_rows_map_to_no_rows():
+    values = seeded().random((10, 3))
+    for chi_square in (0, 1, 2):
+        space = original_space(values, names(3), chi_square=chi_square)
+        for kernel in (False, True):
+            reduced = reduced_space(space, values, 2, kernel=kernel, rng=seeded())
+            assert reduced.map(values[:0]).shape == (0, 2)
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_reduced_space_maps_raw_values(kernel):
+    values = seeded().standard_normal((30, 5)) * 100
+    values[0, 0] = np.nan
+    original = original_space(values, names(5))
+    reduced = reduced_space(original, values, 3, kernel=kernel, rng=seeded())
+    assert reduced.columns == original.columns
+    assert reduced.steps[:-1] == original.steps
+    assert reduced.n_out == 3
+    expected = reduced.steps[-1].apply(original.map(values))
+    np.testing.assert_array_equal(reduced.map(values), expected)
+
+
+def test_reduced_space_refuses_nonsense():
+    values = seeded().standard_normal((10, 3))
+    original = original_space(values, names(3))
+    with pytest.raises(FeatureError, match="1 component or more, not 0"):
+        reduced_space(original, values, 0, rng=seeded())
+    with pytest.raises(FeatureError, match="got none"):
+        reduced_space(original, values[:0], 2, rng=seeded())
+    with pytest.raises(FeatureError, match=r"gamma .* must be positive"):
+        reduced_space(original, values, 2, kernel=True, gamma=-1.0, rng=seeded())
+    with pytest.raises(FeatureError, match="exact_limit of 1 row"):
+        reduced_space(original, values, 2, kernel=True, exact_limit=0, rng=seeded())
+    for kernel in (False, True):
+        with pytest.raises(FeatureError, match="1 item given apart"):
+            reduced_space(original, values[:1], 2, kernel=kernel, rng=seeded())
+
+
+@given(data=st.data(), values=matrices(WITH_GAPS))
+@settings(max_examples=150, deadline=None)
+def test_finite_in_finite_out(data, values):
+    try:
+        original = original_space(values, names(values.shape[1]))
+    except FeatureError:
+        return
+    new = data.draw(hnp.arrays(np.float64, (3, values.shape[1]), elements=WITH_GAPS))
+    spaces = [original]
+    for kernel in (False, True):
+        spaces.append(reduced_space(original, values, 2, kernel=kernel, rng=seeded()))
+    spaces.append(reduced_space(original, values, 2, kernel=True, exact_limit=2, rng=seeded()))
+    for space in spaces:
+        for rows in (values, new):
+            assert np.isfinite(space.map(rows)).all()
+
+
+# --- maps and tables
+
+
+def test_lacking_columns_are_named():
+    space = original_space(seeded().standard_normal((5, 4)), ("a", "b", "c", "d"))
+    frame = pd.DataFrame({"d": [1.0], "b": ["text"]}, index=["x"])
+    with pytest.raises(
+        FeatureError, match=r"needs 3 columns the table lacks: a, b, c \(b not numeric in this"
+    ):
+        space.select(feature_table(frame))
+
+
+def test_wrong_width_is_refused():
+    space = original_space(seeded().standard_normal((5, 4)), names(4))
+    with pytest.raises(FeatureError, match=r"rows of 4 values, got an array of shape \(2, 3\)"):
+        space.map(np.ones((2, 3)))
+
+
+def test_memory_layout_does_not_change_a_bit():
+    values = seeded().standard_normal((40, 7))
+    reduced = reduced_space(original_space(values, names(7)), values, 3, kernel=True, rng=seeded())
+    np.testing.assert_array_equal(reduced.map(np.asfortranarray(values)), reduced.map(values))
+
+
+@given(seed=st.integers(0, 2**32 - 1), kernel=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_order_of_columns_in_a_new_table_does_not_matter(seed, kernel):
+    draw = seeded(seed)
+    values = draw.standard_normal((12, 5))
+    space = reduced_space(original_space(values, names(5)), values, 3, kernel=kernel, rng=draw)
+    frame = pd.DataFrame(values, columns=names(5), index=[f"i{k}" for k in range(12)])
+    frame["extra"] = 1.0
+    shuffled = feature_table(frame[list(draw.permutation(frame.columns))])
+    np.testing.assert_array_equal(space.map(space.select(shuffled)), space.map(values))
+
+
+def test_select_returns_the_table_itself_when_columns_agree():
+    table = FeatureTable(pd.Index(["x", "y"]), ("a",), np.array([[1.0], [2.0]]), ())
+    assert original_space(table.values, table.columns).select(table) is table.values
+
+
+# --- stored maps
+
+
+@given(
+    values=matrices(st.floats(0, 1e6) | st.just(np.nan), min_rows=3),
+    chi_square=st.integers(0, 3),
+    kind=st.sampled_from(["original", "pca", "kernel", "nystroem"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_state_round_trip_keeps_every_bit(values, chi_square, kind):
+    try:
+        space = original_space(values, names(values.shape[1]), chi_square=chi_square)
+    except FeatureError:
+        return
+    if kind != "original":
+        limit = 2 if kind == "nystroem" else 2000
+        space = reduced_space(
+            space, values, 2, kernel=kind != "pca", exact_limit=limit, rng=seeded()
+        )
+    again = through_json(space)
+    assert again.columns == space.columns
+    assert again.n_out == space.n_out
+    assert again.map(values).tobytes() == space.map(values).tobytes()
+
+
+@pytest.fixture
+def state():
+    values = seeded().random((20, 3))
+    values[0, 0] = np.nan
+    original = original_space(values, names(3), chi_square=1)
+    return reduced_space(original, values, 2, kernel=True, rng=seeded()).to_state()
+
+
+def _edit(key, value):
+    """Change description["steps"][i][name] or arrays["i.name"] or a top entry."""
+
+    def edit(description, arrays):
+        if key in arrays:
+            if value is None:
+                del arrays[key]
+            else:
+                arrays[key] = value(arrays[key])
+        elif "." in key:
+            place, name = key.split(".")
+            description["steps"][int(place)][name] = value
+        else:
+            description[key] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (_edit("columns", None), "columns of the feature map .* not a list of names"),
+        (_edit("columns", ["a", 1, "c"]), "not a list of names"),
+        (_edit("columns", ["a", "a", "c"]), "repeats a column name"),
+        (_edit("columns", ["a", "b"]), r"step 0 \(impute\).*takes 3 columns but gets 2"),
+        (_edit("steps", {}), "no list of steps"),
+        (_edit("steps", [3]), "step 0 .* is no step"),
+        (_edit("0.kind", "magic"), "step 0 .* unknown kind magic; known are impute"),
+        (_edit("0.kind", ["pca"]), "unknown kind"),
+        (_edit("0.n_in", 3.0), r"`n_in` of step 0 \(impute\).*number from 0 \(int\), not 3.0"),
+        (_edit("0.n_in", True), "not True"),
+        (_edit("0.n_in", -1), "not -1"),
+        (_edit("1.sample_steps", 7), "sample steps must be 1, 2 or 3"),
+        (_edit("1.columns", "abc"), "`columns` of step 1 .* not a list of names"),
+        (_edit("3.gamma", 0.0), "gamma must be positive"),
+        (_edit("3.gamma", float("nan")), "not nan"),
+        (_edit("3.weights", None), "lacks the array 3.weights"),
+        (_edit("3.weights", lambda a: a.astype(np.float32)), "3.weights .* float64 .* float32"),
+        (_edit("3.weights", lambda a: a[0]), "with 2 dimensions, found float64 with 1"),
+        (_edit("3.weights", lambda a: a[1:]), "do not fit together"),
+        (_edit("3.weights", lambda a: a * np.nan), "3.weights .* not finite"),
+        (_edit("3.weights", lambda a: a.tolist()), "found none"),
+        (_edit("3.landmarks", lambda a: a[:, 1:]), "takes 3 columns but gets 4"),
+        (_edit("2.spread", lambda a: a * 0), "spread is not positive"),
+        (_edit("2.spread", lambda a: a[1:]), "differ in number"),
+        (_edit("2.kept", lambda a: a[::-1]), "out of order"),
+        (_edit("2.kept", lambda a: a + 1), "out of range"),
+        (_edit("0.kept", lambda a: a + 1), "kept columns and means"),
+        (_edit("0.flagged", lambda a: a + 5), "indicator belongs to no column"),
+    ],
+)
+def test_damaged_state_is_refused_with_a_reason(state, edit, text):
+    description, arrays = state
+    assert FeatureMap.from_state(description, arrays).n_out == 2
+    edit(description, arrays)
+    with pytest.raises(ModelFileError, match=text):
+        FeatureMap.from_state(description, arrays)
+
+
+def test_missing_description_is_refused():
+    with pytest.raises(ModelFileError, match="no description"):
+        FeatureMap.from_state(None, {})
+
+
+def test_damaged_pca_is_refused():
+    values = seeded().random((20, 3))
+    space = reduced_space(original_space(values, names(3)), values, 2, rng=seeded())
+    description, arrays = space.to_state()
+    arrays["2.components"] = arrays["2.components"][1:]
+    with pytest.raises(ModelFileError, match="centre and components differ"):
+        FeatureMap.from_state(description, arrays)
