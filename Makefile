@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test check demo bench clean
+.PHONY: help env test check demo bench quality clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
@@ -29,5 +29,9 @@ demo: env        ## a simulated crowd, cleaned and ranked by `urlr fit`
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
 
+quality: env     ## how well it ranks, against other methods; an hour, results are kept
+	$(VENV)/bin/python -m tests.quality
+	$(VENV)/bin/python -m tests.quality.coverage
+
 clean:           ## remove what the targets above made
-	rm -rf $(VENV) demo bench-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) demo bench-results quality-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -36,25 +36,27 @@ Find the votes that contradict all others, set them aside, and rank the items
 by the rest.
 
 VOTES has the columns winner and loser, or item_a, item_b and outcome (a, b,
-tie or skip), and optionally weight, annotator and vote_id. FEATURES has a
-column item and columns of numbers, or one list column embedding (in Parquet or
-JSON lines); without FEATURES the compared items alone are ranked. Ids in CSV
-files are text: 007 stays 007.
+tie or skip), and optionally weight, annotator, vote_id, left (which item was
+shown on the left) and seconds (how long the vote took). FEATURES has a column
+item and columns of numbers, or one list column embedding (in Parquet or JSON
+lines); without FEATURES the compared items alone are ranked. Ids in CSV files
+are text: 007 stays 007.
 """
 
 _FIT_EXAMPLES = """\
 examples:
   urlr fit votes.csv --out ranking
   urlr fit votes.csv features.parquet --out ranking --prune 0.1
-  urlr fit votes.jsonl features.csv --out ranking --prune bic --overwrite
+  urlr fit votes.jsonl features.csv --out ranking --method paper --prune 0.2
 
 written into DIR, whole or not at all:
-  model.npz     the ranking function, for `urlr score`
-  scores.csv    one row per item, best first
-  verdicts.csv  one row per vote, in the order of VOTES: whether it was used or
-                pruned, and why
-  rejected.csv  votes that cannot be used, each with its reason, if there are any
-  summary.txt   what was done and what to look at
+  model.npz       the ranking function, for `urlr score`
+  scores.csv      one row per item, best first, with 90 % intervals
+  verdicts.csv    one row per vote, in the order of VOTES: whether it was used or
+                  set aside, how suspicious it is, and why
+  annotators.csv  one row per person, worst first, if the votes have names
+  rejected.csv    votes that cannot be used, each with its reason, if any
+  summary.txt     what was done and what to look at
 """
 
 _SCORE_ABOUT = """\
@@ -146,8 +148,15 @@ def _fit(arguments: argparse.Namespace) -> None:
         from tasks.write import WriteError, published_directory, write_results
 
         settings = urlr.FitSettings(
+            method=arguments.method,
             prune=arguments.prune,
             ridge=arguments.ridge,
+            limit=arguments.limit,
+            curved=arguments.curved,
+            item_effects=arguments.item_effects,
+            annotator_rates=arguments.annotator_rates,
+            left_right=arguments.left_right,
+            replicates=arguments.replicates,
             ranking=arguments.ranking,
             outlier_space=arguments.outlier_space,
             components=arguments.components,
@@ -245,12 +254,19 @@ def _add_fit(commands: Any) -> None:
     fit.add_argument("--quiet", action="store_true", help="show no progress")
     method = fit.add_argument_group("the method")
     method.add_argument(
+        "--method",
+        choices=("robust", "paper"),
+        default="robust",
+        help="the default, or the method of the paper to the letter (default: robust)",
+    )
+    method.add_argument(
         "--prune",
-        metavar="RATE|bic|aic|sigma",
-        type=_number_or("bic", "aic", "sigma"),
-        default=0.2,
-        help="share of the edges to set aside (an edge: all votes for one item over another), 0 up "
-        "to 1, or a rule that chooses it (default: 0.2)",
+        metavar="SHARE|auto|bic|aic|sigma",
+        type=_number_or("auto", "bic", "aic", "sigma"),
+        default="auto",
+        help="share of the votes to set aside (of the edges in the paper; an edge: all votes for "
+        "one item over another), 0 up to 1, or a rule that chooses it: auto sets aside votes that "
+        "are more likely wrong than right; bic, aic and sigma are the paper's (default: auto)",
     )
     method.add_argument(
         "--ridge",
@@ -260,6 +276,56 @@ def _add_fit(commands: Any) -> None:
         help="how strongly the ranking function is smoothed, or tuned on items left out "
         "(default: tuned; the paper: 0.001)",
     )
+    method.add_argument(
+        "--chi-square",
+        metavar="STEPS",
+        type=int,
+        default=0,
+        help="steps of the additive chi-square map, 1 to 3, for histogram features (default: 0, "
+        "none)",
+    )
+    method.add_argument(
+        "--seed",
+        metavar="N",
+        type=_seed,
+        default=0,
+        help="seed of all that is random; same files, settings and seed give the same results "
+        "(default: 0)",
+    )
+    _add_robust(fit.add_argument_group("parts of --method robust"))
+    _add_paper(fit.add_argument_group("parts of --method paper"))
+
+
+def _add_robust(method: Any) -> None:
+    method.add_argument(
+        "--limit",
+        metavar="PULL",
+        type=float,
+        default=0.4,
+        help="the most a vote may pull, 0.05 to 1; 1 for no limit (default: 0.4)",
+    )
+    for option, what in (
+        ("curved", "kernel features beside the straight ones"),
+        ("item-effects", "an effect of its own for every compared item"),
+        ("annotator-rates", "weighing votes by the error rate of whoever cast them"),
+        ("left-right", "allowing for a lean to the item shown on the left"),
+    ):
+        method.add_argument(
+            f"--no-{option}",
+            dest=option.replace("-", "_"),
+            action="store_false",
+            help=f"without {what}",
+        )
+    method.add_argument(
+        "--replicates",
+        metavar="N",
+        type=int,
+        help="how often votes are drawn anew for the intervals; 0 for none (default: 200 up to "
+        "200,000 votes, 50 up to two million, 20 beyond)",
+    )
+
+
+def _add_paper(method: Any) -> None:
     method.add_argument(
         "--ranking",
         choices=("ridge", "svm"),
@@ -280,26 +346,10 @@ def _add_fit(commands: Any) -> None:
         help="dimensions of the reduced features (default: a tenth of the edges, at most 150)",
     )
     method.add_argument(
-        "--chi-square",
-        metavar="STEPS",
-        type=int,
-        default=0,
-        help="steps of the additive chi-square map, 1 to 3, for histogram features (default: 0, "
-        "none)",
-    )
-    method.add_argument(
         "--solver",
         choices=("auto", "exact", "grid"),
         default="auto",
         help="how the order of suspicion is computed (default: auto, by size)",
-    )
-    method.add_argument(
-        "--seed",
-        metavar="N",
-        type=_seed,
-        default=0,
-        help="seed of all that is random; same files, settings and seed give the same results "
-        "(default: 0)",
     )
 
 

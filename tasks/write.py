@@ -36,7 +36,7 @@ _RESULTS = frozenset(
     {"model.npz", "summary.txt"}
     | {
         f"{name}.{form}"
-        for name in ("scores", "verdicts", "rejected")
+        for name in ("scores", "verdicts", "annotators", "rejected")
         for form in ("csv", "parquet")
     }
 )
@@ -48,10 +48,12 @@ class WriteError(UrlrError):
 
 
 def write_results(ranker: Ranker, directory: Path, *, form: ResultFormat = "csv") -> list[str]:
-    """Write model, scores, verdicts, rejected rows if any, and summary; return the names."""
+    """Write model, tables and summary, those of annotators and rejected rows if any; name them."""
     if ranker.evidence is None:
         raise WriteError("a model read from a file has no verdicts to write.")
     tables = {"scores": ranker.scores, "verdicts": ranker.verdicts}
+    if ranker.people is not None and len(ranker.people):
+        tables["annotators"] = ranker.people
     rejected = ranker.evidence.votes.rejected
     if len(rejected):
         if "vote_id" not in rejected:  # the row number, as in the verdicts

@@ -48,7 +48,7 @@ def main() -> int:
     if not (
         _run(*fit, "--out", ranking, "--overwrite")
         and _run("score", ranking, files["features.csv"], "--out", scores, "--overwrite")
-        and _run(*fit, "--prune", "0", "--out", every, "--overwrite")
+        and _run(*fit, "--method", "paper", "--prune", "0", "--out", every, "--overwrite")
     ):
         return 1
 
@@ -59,14 +59,19 @@ def main() -> int:
     everything = _tau(Path(every, "scores.csv"), made.truth)
     cleaned = _tau(Path(ranking, "scores.csv"), made.truth)
     new = _tau(Path(scores), made.truth[unseen])
+    people = pd.read_csv(Path(ranking, "annotators.csv"), index_col="annotator")
+    flagged = ~people["verdict"].isin(["fine", "too few votes"])
+    bad = made.annotators.set_index("annotator")["kind"][people.index] != "good"
     _say(
         "\nHeld against the truth, which only the simulation knows:\n"
-        f"  Kendall's tau with the true order   {everything:.3f} with every vote, "
-        f"{cleaned:.3f} with the worst set aside\n"
+        f"  Kendall's tau with the true order   {everything:.3f} if every vote counts the same, "
+        f"{cleaned:.3f} by default\n"
         f"  tau of the {N_UNSEEN} items nobody compared  {new:.3f}\n"
         f"  finding wrong votes, area under ROC {auc:.3f} (0.5 is guessing, 1 is perfect)\n"
         f"  votes set aside that are wrong      {wrong[pruned & used].mean():.0%}, against "
-        f"{wrong.mean():.0%} of all"
+        f"{wrong.mean():.0%} of all\n"
+        f"  people who do not vote honestly     {(flagged & bad).sum()} of {bad.sum()} flagged, "
+        f"and {(flagged & ~bad).sum()} of {(~bad).sum()} others"
     )
     return 0
 

@@ -25,12 +25,13 @@ p %                rate                         Algorithm 1
 from urlr import baselines, metrics, simulate
 from urlr.errors import ConvergenceError, FeatureError, ModelFileError, UrlrError, VoteError
 from urlr.features import feature_table
-from urlr.fitting import FitSettings, fit
+from urlr.fitting import fit
 from urlr.graph import ComparisonGraph, comparison_graph
 from urlr.model_file import load
 from urlr.path import OutlierPath, outlier_path
 from urlr.preflight import Preflight, preflight
 from urlr.ranker import Ranker
+from urlr.settings import FitSettings
 from urlr.votes import VoteTable, vote_table
 
 __all__ = [

@@ -33,7 +33,9 @@ def raw(
     seed: int = 0,
 ) -> pd.Series[Any]:
     """Raw: the ranking function fitted on all votes, nothing pruned; scores by item."""
-    ranker = fit(votes, features, prune=0.0, ranking=ranking, ridge=ridge, seed=seed)
+    ranker = fit(
+        votes, features, method="paper", prune=0.0, ranking=ranking, ridge=ridge, seed=seed
+    )
     return ranker.score(features)
 
 
@@ -46,7 +48,15 @@ def huber_lasso_fl(
     seed: int = 0,
 ) -> pd.Series[Any]:
     """Huber-LASSO-FL: outliers found without features, then the ranking function fitted."""
-    ranker = fit(votes, features, prune=prune, outlier_space="items", ridge=ridge, seed=seed)
+    ranker = fit(
+        votes,
+        features,
+        method="paper",
+        prune=prune,
+        outlier_space="items",
+        ridge=ridge,
+        seed=seed,
+    )
     return ranker.score(features)
 
 

@@ -344,3 +344,62 @@ def follow_path(
     for e in range(n_edges):
         residual[e] += shift[winner[e]] - shift[loser[e]]
     return penalty, n_entered, event, stopped
+
+
+@njit(cache=True)
+def row_margins(
+    winner: Codes, loser: Codes, side: Floats, scores: Floats, lean: float, out: Floats
+) -> None:
+    """Fill the score of the winner less that of the loser, and the lean, of every row."""
+    for row in range(winner.size):
+        out[row] = scores[winner[row]] - scores[loser[row]] + lean * side[row]
+
+
+@njit(cache=True, error_model="numpy")
+def logistic_pull(
+    winner: Codes,
+    loser: Codes,
+    side: Floats,
+    weight: Floats,
+    target: Floats,
+    limit: float,
+    odds: Floats,
+    n_items: int,
+    curvature: Floats,
+) -> tuple[Floats, float]:
+    """Pull w (y - p) of the rows on every item and on the lean, from the odds exp(m) of each row.
+
+    A row pulls at most by the limit: past that its outlier variable is not zero and the loss a
+    straight line. Fills the curvature of every row: w p (1 - p), or 0 past the limit; the odds are
+    overwritten. Two loops without a branch take 0.4 of the time of one with.
+    """
+    for row in range(winner.size):
+        q = 1.0 / (1.0 + odds[row])
+        free = target[row] - 1.0 + q
+        value = min(max(free, -limit), limit)
+        curvature[row] = weight[row] * q * (1.0 - q) * (1.0 if value == free else 0.0)
+        odds[row] = weight[row] * value
+    pull = np.zeros(n_items)
+    lean_pull = 0.0
+    for row in range(winner.size):
+        value = odds[row]
+        pull[winner[row]] += value
+        pull[loser[row]] -= value
+        lean_pull += value * side[row]
+    return pull, lean_pull
+
+
+@njit(cache=True)
+def curved_product(
+    winner: Codes, loser: Codes, side: Floats, curvature: Floats, per_item: Floats, lean: float
+) -> tuple[Floats, float]:
+    """C'D(C t + side * lean) per item, and side'D(C t + side * lean)."""
+    out = np.zeros(per_item.size)
+    of_lean = 0.0
+    for row in range(winner.size):
+        i, j = winner[row], loser[row]
+        value = curvature[row] * (per_item[i] - per_item[j] + lean * side[row])
+        out[i] += value
+        out[j] -= value
+        of_lean += value * side[row]
+    return out, of_lean

@@ -20,16 +20,19 @@ import numpy as np
 import pandas as pd
 
 from urlr.errors import ModelFileError
-from urlr.fitting import FitSettings
 from urlr.ranker import Facts, Ranker
+from urlr.resampling import ranks_of
+from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
 
 FORMAT = "urlr-model"
-SCHEMA = 1
+SCHEMA = 2
 _MANIFEST = "manifest.json"
 _LARGEST = 4 << 30
 _DTYPES = ("float64", "int64", "int32", "int8", "bool")
 _COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
+_RANKS = ("rank_low", "rank_high")
+_NUMBERS = ("score", "low", "high", "effect")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same model is the same bytes
 
 Array = np.ndarray[Any, Any]
@@ -73,10 +76,11 @@ def model_bytes(ranker: Ranker) -> bytes:
     arrays: dict[str, Array] = {
         "coefficients": ranker.coefficients,
         "outlier_coefficients": ranker.outlier_coefficients,
-        "score": ranker.scores["score"].to_numpy(np.float64),
     }
-    for name in _COUNTS:
-        arrays[name] = ranker.scores[name].to_numpy(np.int64)
+    for name in _NUMBERS:
+        arrays[name] = ranker.scores[name].to_numpy(np.float64)
+    for name in (*_COUNTS, *_RANKS):  # a missing rank is written as 0
+        arrays[name] = ranker.scores[name].fillna(0).to_numpy(np.int64)
     maps: dict[str, Any] = {}
     for name in ("feature_map", "outlier_map"):
         feature_map: FeatureMap | None = getattr(ranker, name)
@@ -131,21 +135,23 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
         described = manifest[name]
         maps[name] = None if described is None else FeatureMap.from_state(described, parts)
     items = manifest["items"]
-    scores = arrays["score"]
     if not all(isinstance(item, str) or type(item) is int for item in items):
         raise ValueError("an item id is neither text nor a whole number")
-    for name in ("score", *_COUNTS):
+    for name in (*_NUMBERS, *_COUNTS, *_RANKS):
         if arrays[name].shape != (len(items),):
             raise ValueError(f"{name} has shape {arrays[name].shape} for {len(items):,} items")
     mapped = maps["feature_map"]
     width = len(items) if mapped is None else mapped.n_out
     if arrays["coefficients"].shape != (width,):
         raise ValueError(f"{arrays['coefficients'].size:,} coefficients for {width:,} dimensions")
-    for name in ("coefficients", "outlier_coefficients", "score"):
+    if np.isfinite(arrays["low"]).all() != np.isfinite(arrays["high"]).all():
+        raise ValueError("low and high do not agree on whether there are intervals")
+    for name in ("coefficients", "outlier_coefficients", "score", "effect"):
         if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds values that are not finite numbers")
     facts = dict(_only(manifest["facts"], Facts))
-    facts["warnings"], facts["notes"] = tuple(facts["warnings"]), tuple(facts["notes"])
+    for name in ("warnings", "notes", "tau_unseen", "tau_people"):
+        facts[name] = None if facts[name] is None else tuple(facts[name])
     settings = FitSettings(**_only(manifest["settings"], FitSettings))
     settings.check()
     index = (
@@ -153,10 +159,15 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
     )
     if index.dtype == object and all(isinstance(i, str) for i in items):
         index = pd.Index(items, dtype="str")
-    table = pd.DataFrame({"item": index, "score": scores})
-    table["rank"] = table["score"].rank(ascending=False, method="min").astype(np.int64)
-    for name in _COUNTS:
-        table[name] = arrays[name]
+    columns: dict[str, Any] = {"item": index}
+    for name in ("score", "low", "high", "rank", *_RANKS, *_COUNTS, "effect"):
+        if name == "rank":
+            columns[name] = ranks_of(arrays["score"])
+        elif name in _RANKS:
+            columns[name] = pd.arrays.IntegerArray(arrays[name], arrays[name] == 0)
+        else:
+            columns[name] = arrays[name]
+    table = pd.DataFrame(columns)
     return Ranker(
         settings=settings,
         feature_map=mapped,
@@ -179,9 +190,13 @@ def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
     schema = manifest.get("schema")
     if type(schema) is not int or schema < 1:
         raise ModelFileError(f"{name} does not say which schema it follows.")
+    if schema < SCHEMA:
+        raise ModelFileError(
+            f"{name} follows model schema {schema}, this urlr reads {SCHEMA}; fit it again."
+        )
     if schema > SCHEMA:
         raise ModelFileError(
-            f"{name} follows model schema {schema}, this urlr reads up to {SCHEMA}; upgrade urlr."
+            f"{name} follows model schema {schema}, this urlr reads {SCHEMA}; upgrade urlr."
         )
     if manifest.get("digest") != _manifest_digest(manifest):
         raise ModelFileError(f"{name} was changed after it was written: its digest does not match.")

@@ -63,6 +63,7 @@ def preflight(
     ranked: ComparisonGraph | None = None,
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),
+    penalised: bool = False,
     few_votes: int = FEW_VOTES,
 ) -> Preflight:
     """Look at a graph before fitting it.
@@ -79,6 +80,8 @@ def preflight(
         What is known of the columns of the ranking function; None if it has no features.
     ignored
         Columns of the feature table that are not numbers.
+    penalised
+        The fit holds its own against too many dimensions; say nothing of them.
     """
     findings: list[Finding] = []
 
@@ -105,7 +108,9 @@ def preflight(
     for text in _items(graph, few_votes):
         say("note", text)
     carried = graph.n_edges - dimension
-    if not unresolvable and _says_nothing(graph):
+    if penalised:
+        pass
+    elif not unresolvable and _says_nothing(graph):
         dimension = 0
         say(
             "warning",
@@ -224,3 +229,32 @@ def degree(graph: ComparisonGraph, per_edge: npt.NDArray[Any]) -> Floats:
 def _quantiles(counts: Ints) -> str:
     low, middle, high = np.quantile(counts, [0, 0.5, 1]).astype(int).tolist()
     return f"{middle:,} in the middle, {low:,} to {high:,}"
+
+
+def after_pruning(
+    graph: ComparisonGraph, kept: ComparisonGraph, n_components: int, *, alone: bool
+) -> list[Finding]:
+    """Report what pruning cost the graph; `alone` if no features hold its parts together.
+
+    Raises
+    ------
+    VoteError
+        When no decided vote is left.
+    """
+    if not kept.target.any():
+        raise VoteError("pruning left no decided vote; prune less.")
+    left = np.zeros(graph.n_items, np.bool_)
+    left[kept.winner] = left[kept.loser] = True
+    lost = np.flatnonzero(~left)
+    groups = np.unique(kept.components()[left]).size if alone else 0
+    found = []
+    if lost.size:
+        rest = "their score is 0, the middle" if alone else "their score rests on features alone"
+        named = shown_some(list(graph.items.take(lost)))
+        found.append(f"{plural(lost.size, 'item')} lost all votes to pruning ({named}); {rest}.")
+    if groups > n_components:
+        found.append(
+            f"Pruning split the items into {groups:,} groups with no vote between them; how the "
+            "groups compare is not known. Prune less, or give features."
+        )
+    return [Finding("warning", text) for text in found]

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr import kernels
-from urlr.arrays import Floats, Ints, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import FeatureError, UrlrError
 from urlr.features import feature_table
 from urlr.graph import ComparisonGraph
-from urlr.ids import plural, positions, shown
-from urlr.path import OutlierPath
-from urlr.preflight import Preflight, degree
+from urlr.ids import positions
+from urlr.resampling import Intervals, ranks_of
+from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
-from urlr.votes import REASONS, STATUSES, VoteTable
-
-if TYPE_CHECKING:
-    from urlr.fitting import FitSettings
-
-VERDICT_REASONS = (
-    "",
-    "the ranking puts the loser ahead",
-    "the ranking puts the winner ahead by far less than a vote claims, or not at all",
-    "the ranking puts the winner ahead by far more than a vote claims",
-    "called equal, but the ranking puts one well ahead",
-    *REASONS[1:],
-)
-"""Every value of the `reason` column of the verdicts; the first for votes that are kept."""
-_AGAINST, _WEAK, _STRONG, _UNEQUAL = 1, 2, 3, 4
+from urlr.verdicts import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,106 +34,34 @@ class Facts:
     n_edges: int
     n_components: int
     """Groups of items never compared with each other."""
-    dimension: int
-    """Dimension of the space in which outliers can show."""
     rate: float
-    """Share of the edges asked to be pruned, by the setting or by the rule."""
+    """Share asked to be set aside, by the setting or by the rule: of the votes, or of the edges."""
     ridge: float
     """Ridge of the ranking function."""
     n_pruned_edges: int
+    """Edges that lost all their votes."""
     n_pruned_votes: int
     n_tied_at_cut: int
-    """Kept edges exactly as suspicious as the last pruned one."""
+    """Kept edges (of the default: votes) exactly as suspicious as the last pruned one."""
     solver: str
     violation: float
-    """Certificate of the path: largest violation of the optimality conditions."""
+    """Certificate: largest violation of the optimality conditions."""
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-
-    @staticmethod
-    def of(evidence: Evidence, checked: Preflight, *, rate: float, ridge: float) -> Facts:
-        """Gather the facts of a fit."""
-        return Facts(
-            rows=evidence.votes.counts,
-            reasons=evidence.votes.reasons,
-            n_items=evidence.graph.n_items,
-            n_edges=evidence.graph.n_edges,
-            n_components=checked.n_components,
-            dimension=checked.dimension,
-            rate=rate,
-            ridge=ridge,
-            n_pruned_edges=int(np.count_nonzero(evidence.pruned)),
-            n_pruned_votes=int(evidence.graph.n_votes[evidence.pruned].sum()),
-            n_tied_at_cut=evidence.path.tied_at(rate),
-            solver=evidence.path.solver,
-            violation=evidence.path.violation,
-            warnings=tuple(checked.warnings),
-            notes=tuple(checked.notes),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a verdict on every vote rests on; stays with the fit, is not saved with the model."""
-
-    votes: VoteTable
-    graph: ComparisonGraph
-    path: OutlierPath
-    pruned: Mask
-    """(n_edges,) edges pruned."""
-    scores: Floats
-    """(n_items of the graph,) scores of the compared items."""
-
-    def verdicts(self) -> pd.DataFrame:
-        """One row per input vote, in input order; see `Ranker.verdicts`."""
-        frame, graph, path = self.votes.frame, self.graph, self.path
-        n = graph.edge_of_row.size
-        place_of_edge = np.empty(graph.n_edges, np.int32)
-        place_of_edge[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
-        entry, margin = np.empty(n), np.empty(n)
-        place, pruned = np.empty(n, np.int32), np.empty(n, np.bool_)
-        kernels.judge_rows(
-            graph.edge_of_row,
-            self.votes.winner,
-            self.votes.loser,
-            self.scores,
-            path.entry,
-            place_of_edge,
-            self.pruned,
-            entry,
-            place,
-            pruned,
-            margin,
-        )
-        reason = self._reasons(margin, pruned)
-        winner, loser = self.votes.names()
-        row_numbers = pd.RangeIndex(n)
-        nobody = pd.Categorical.from_codes(np.full(n, -1, np.int8), pd.Index([""]))
-        return pd.DataFrame(
-            {
-                "vote_id": frame.get("vote_id", row_numbers),
-                "winner": winner,
-                "loser": loser,
-                "annotator": frame.get("annotator", nobody),
-                "status": pd.Categorical.from_codes(self.votes.status, pd.Index(STATUSES)),
-                "pruned": pruned,
-                "entry": entry,
-                "order": pd.arrays.IntegerArray(place, place == 0),
-                "margin": margin,
-                "reason": pd.Categorical.from_codes(reason, pd.Index(VERDICT_REASONS)),
-            },
-            index=frame.index,
-        )
-
-    def _reasons(self, margin: Floats, pruned: Mask) -> npt.NDArray[np.int8]:
-        offset = len(VERDICT_REASONS) - len(REASONS)
-        reason = np.where(self.votes.reason > 0, self.votes.reason + offset, 0).astype(np.int8)
-        rows = np.flatnonzero(pruned)
-        edges = self.graph.edge_of_row[rows]
-        less = self.path.side[edges] > 0
-        why = np.where(margin[rows] < 0, _AGAINST, np.where(less, _WEAK, _STRONG))
-        reason[rows] = np.where(self.graph.target[edges] == 0, _UNEQUAL, why)
-        return reason
+    n_replicates: int = 0
+    """Times votes were drawn anew for the intervals."""
+    tau_unseen: tuple[float, float, float] | None = None
+    """Kendall tau with votes on items left out, low and high; None where that was not tried."""
+    tau_people: tuple[float, float, float] | None = None
+    """Kendall tau with votes of people left out (of pairs, where nobody has a name)."""
+    item_spread: float | None = None
+    """Standard deviation of what items differ by beyond their features, in log-odds."""
+    lean: float | None = None
+    """Log-odds for the item shown on the left; None where sides are not known."""
+    typical_error: float | None = None
+    """Error rate of a typical person."""
+    curved: bool | None = None
+    """Whether kernel features stand beside the straight ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +78,14 @@ class Ranker:
     outlier_coefficients: Floats
     """beta of the outlier search at its last penalty."""
     scores: pd.DataFrame
-    """One row per item, best first: item, score, rank, n_votes, wins, losses, ties, pruned."""
+    """One row per item, best first: item, score with low and high (90 % interval), rank with
+    rank_low and rank_high, n_votes, wins, losses, ties, pruned, and effect: how far the votes put
+    the item above what its features say. Intervals are missing where none were asked for."""
     facts: Facts
     evidence: Evidence | None
     """What the verdicts rest on; None for a model read from a file."""
+    people: pd.DataFrame | None = None
+    """See `annotators`; None for a model read from a file, and with the paper's method."""
 
     @property
     def verdicts(self) -> pd.DataFrame:
@@ -176,9 +93,11 @@ class Ranker:
 
         vote_id (the row number if the votes have none), winner, loser (as given; for ties and
         skips the two items in their order), annotator; status: used, tie, skipped or rejected;
-        pruned; entry: penalty at which the vote's edge became an outlier, 0 if it did not before
-        the path ended; order: its place from most suspicious, 1, to least; margin: score of the
-        winner less that of the loser; reason: why it was pruned or does not count.
+        pruned; entry: penalty at which the vote (in the paper: its edge) became an outlier, 0 if
+        it did not before the path ended; order: its place from most suspicious, 1, to least;
+        margin: score of the winner less that of the loser; suspicion: probability that it is
+        wrong, given who cast it (missing in the paper's method); reason: why it was pruned or does
+        not count.
         """
         if self.evidence is None:
             raise UrlrError(
@@ -187,8 +106,23 @@ class Ranker:
             )
         return self.evidence.verdicts()
 
+    @property
+    def annotators(self) -> pd.DataFrame:
+        """One row per person, worst first; see `urlr.annotators.annotator_table`.
+
+        No rows where the votes do not say who cast them.
+        """
+        if self.people is None:
+            raise UrlrError(
+                "this model was read from a file, which does not carry the votes; the table of "
+                "annotators comes with the fit (`urlr fit` writes it beside the model)."
+                if self.evidence is None
+                else "the method of the paper does not judge annotators; the default does."
+            )
+        return self.people
+
     def score(self, features: pd.DataFrame) -> pd.Series[Any]:
-        """Score items by their features, compared or not.
+        """Score items by their features; an item that was compared keeps what votes add to that.
 
         Raises
         ------
@@ -202,52 +136,15 @@ class Ranker:
             )
         table = feature_table(features)
         scores = self.feature_map.map(self.feature_map.select(table)) @ self.coefficients
-        return pd.Series(scores, index=table.items.rename("item"), name="score")
+        known = positions(pd.Index(self.scores["item"]), table.items)
+        effect = np.append(self.scores["effect"].to_numpy(np.float64), 0.0)[known]
+        return pd.Series(scores + effect, index=table.items.rename("item"), name="score")
 
     def summary(self) -> str:
         """What was done and what to look at, in plain words."""
-        facts = self.facts
-        rows = facts.rows
-        lines = [
-            f"Ranked {plural(len(self.scores), 'item')} from {plural(rows['read'], 'vote')}: "
-            f"{rows['used']:,} used, {plural(rows['ties'], 'tie')}, {rows['skipped']:,} skipped, "
-            f"{rows['rejected']:,} rejected.",
-            self._pruning(),
-        ]
-        if self.feature_map is not None:
-            unseen = int((self.scores["n_votes"] == 0).sum())
-            also = f", {plural(unseen, 'item')} nobody compared included" if unseen else ""
-            lines.append(
-                f"Scores rest on the features (smoothed by a ridge of {facts.ridge:.3g}){also}."
-            )
-        best = self.scores.head(3)
-        named = ", ".join(
-            f"{shown(item)} ({round(score, 3) + 0.0:+.3f})"
-            for item, score in zip(best["item"], best["score"], strict=True)
-        )
-        lines.append(f"Top: {named}.")
-        lines += [f"Warning: {text}" for text in facts.warnings]
-        lines += [f"Note: {text}" for text in facts.notes]
-        return "\n".join(lines)
+        from urlr.summary import summary_of
 
-    def _pruning(self) -> str:
-        facts = self.facts
-        counted = facts.rows["used"] + facts.rows["ties"]
-        if facts.n_pruned_edges == 0:
-            return "Pruned nothing."
-        text = (
-            f"Pruned {facts.n_pruned_votes:,} of {plural(counted, 'vote')} "
-            f"({facts.n_pruned_votes / counted:.1%}), those that contradict the rest most: "
-            f"{facts.n_pruned_edges:,} of {plural(facts.n_edges, 'edge')} "
-            f"({facts.n_pruned_edges / facts.n_edges:.1%}), an edge being all votes for one item "
-            f"over another. Their order is "
-            f"{'exact' if facts.solver == 'exact' else 'interpolated on a grid'}, solved to "
-            f"{facts.violation:.0e}."
-        )
-        if facts.n_tied_at_cut:
-            tied = plural(facts.n_tied_at_cut, "kept edge is", "kept edges are")
-            text += f" {tied} just as suspicious as the last pruned: there the cut is arbitrary."
-        return text
+        return summary_of(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file (npz with a JSON manifest, no pickle); see `load`."""
@@ -256,29 +153,75 @@ class Ranker:
         write_model(self, path)
 
 
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """Votes of each compared item, by what became of them."""
+
+    n_votes: Floats
+    wins: Floats
+    losses: Floats
+    ties: Floats
+    pruned: Floats
+
+    @staticmethod
+    def of_edges(graph: ComparisonGraph, pruned: Mask) -> ItemCounts:
+        """Count the votes of a graph's edges."""
+        tie = graph.target == 0
+        return ItemCounts.of(graph.winner, graph.loser, graph.n_votes, tie, pruned, graph.n_items)
+
+    @staticmethod
+    def of(
+        winner: Codes, loser: Codes, votes: npt.NDArray[Any], tie: Mask, pruned: Mask, n_items: int
+    ) -> ItemCounts:
+        """Count rows that stand for so many votes each."""
+
+        def ends(values: npt.NDArray[Any]) -> Floats:
+            both = np.bincount(winner, values, n_items) + np.bincount(loser, values, n_items)
+            return np.asarray(both, np.float64)
+
+        return ItemCounts(
+            ends(votes),
+            np.asarray(np.bincount(winner, votes * ~tie, n_items), np.float64),
+            np.asarray(np.bincount(loser, votes * ~tie, n_items), np.float64),
+            ends(votes * tie),
+            ends(votes * pruned),
+        )
+
+
 def item_table(
-    graph: ComparisonGraph, pruned: Mask, items: pd.Index[Any], scores: Floats
+    items: pd.Index[Any],
+    scores: Floats,
+    compared: pd.Index[Any],
+    counts: ItemCounts,
+    *,
+    intervals: Intervals | None = None,
+    effects: Floats | None = None,
 ) -> pd.DataFrame:
     """One row per item, best first; items that score the same share a rank."""
-    per_edge = graph.n_votes
-    tie = graph.target == 0
-    place = positions(graph.items, items)
+    place = positions(compared, items)
+    n = len(items)
 
-    def of_items(per_item: npt.NDArray[Any]) -> Ints:
+    def of_items(per_item: Floats) -> Ints:
         return np.append(per_item, 0.0)[place].astype(np.int64)
 
-    won = np.bincount(graph.winner, per_edge * ~tie, graph.n_items)
-    lost = np.bincount(graph.loser, per_edge * ~tie, graph.n_items)
+    nothing = np.full(n, np.nan)
+    no_rank = pd.arrays.IntegerArray(np.ones(n, np.int64), np.ones(n, np.bool_))
+    own = np.zeros(n) if effects is None else np.append(effects, 0.0)[place]
     table = pd.DataFrame(
         {
             "item": items,
             "score": scores,
-            "rank": pd.Series(scores).rank(ascending=False, method="min").astype(np.int64),
-            "n_votes": of_items(degree(graph, per_edge)),
-            "wins": of_items(won),
-            "losses": of_items(lost),
-            "ties": of_items(degree(graph, per_edge * tie)),
-            "pruned": of_items(degree(graph, per_edge * pruned)),
+            "low": nothing if intervals is None else intervals.low,
+            "high": nothing if intervals is None else intervals.high,
+            "rank": ranks_of(scores),
+            "rank_low": no_rank if intervals is None else intervals.rank_low,
+            "rank_high": no_rank if intervals is None else intervals.rank_high,
+            "n_votes": of_items(counts.n_votes),
+            "wins": of_items(counts.wins),
+            "losses": of_items(counts.losses),
+            "ties": of_items(counts.ties),
+            "pruned": of_items(counts.pruned),
+            "effect": own,
         }
-    )
+    ).astype({"rank_low": "Int64", "rank_high": "Int64"})
     return table.sort_values("rank", kind="stable", ignore_index=True)

@@ -17,13 +17,14 @@ from urlr.arrays import Floats
 from urlr.errors import FeatureError, ModelFileError
 from urlr.features import FeatureTable, refuse_infinite
 from urlr.ids import plural, shown, shown_some
+from urlr.prior import PriorSpace
 from urlr.projections import PCA, KernelPCA
 from urlr.steps import ChiSquare, Impute, Standardise
 
 Array = np.ndarray[Any, Any]
-Step = Impute | ChiSquare | Standardise | PCA | KernelPCA
+Step = Impute | ChiSquare | Standardise | PCA | KernelPCA | PriorSpace
 _STEPS: dict[str, type[Step]] = {
-    step.kind: step for step in (Impute, ChiSquare, Standardise, PCA, KernelPCA)
+    step.kind: step for step in (Impute, ChiSquare, Standardise, PCA, KernelPCA, PriorSpace)
 }
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 import urlr
 from tests.bench import glmnet
+from tests.bench.default import intervals, large
 from tests.bench.measure import (
     MIB,
     Row,
@@ -63,7 +64,9 @@ def warm_up() -> None:
         outlier_path(graph, solver=solver)
     simulated = flipped_crowd(600, 5, 6_000)
     for features in (simulated.features, None):
-        _ = urlr.fit(simulated.decisive, features, solver="grid").verdicts
+        _ = urlr.fit(
+            simulated.decisive, features, method="paper", prune=0.2, solver="grid"
+        ).verdicts
 
 
 def paper(quick: bool) -> Rows:
@@ -200,7 +203,7 @@ def featureless(quick: bool) -> Rows:
 
 
 def _fit_and_judge(votes: pd.DataFrame, features: pd.DataFrame | None, stages: Stages) -> Facts:
-    ranker = urlr.fit(votes, features, prune=0.2, progress=stages)
+    ranker = urlr.fit(votes, features, method="paper", prune=0.2, progress=stages)
     stages("verdicts", 0.0)
     _ = ranker.verdicts
     stages("end", 1.0)
@@ -236,5 +239,6 @@ def solvers(quick: bool) -> Rows:
 
 
 WORKLOADS: dict[str, Callable[[bool], Rows]] = {
-    workload.__name__: workload for workload in (paper, million, growth, featureless, solvers)
+    workload.__name__: workload
+    for workload in (paper, million, growth, featureless, solvers, intervals, large)
 }

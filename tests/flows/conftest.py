@@ -41,6 +41,12 @@ class Command:
         return self.err
 
 
+@pytest.fixture(params=["robust", "paper"])
+def method(request) -> tuple[str, ...]:
+    """Options of `urlr fit` for either method; intervals take most of the default's time."""
+    return {"robust": ("--replicates", "0"), "paper": ("--method", "paper")}[request.param]
+
+
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys) -> Command:
     monkeypatch.chdir(tmp_path)

@@ -46,16 +46,22 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
     assert "urlr score out/model.npz" in fitted.stdout
     ranking = tmp_path / "out"
     written = sorted(path.name for path in ranking.iterdir())
-    assert written == ["model.npz", "scores.csv", "summary.txt", "verdicts.csv"]
+    tables = ["annotators.csv", "model.npz", "scores.csv", "summary.txt", "verdicts.csv"]
+    assert written == tables
     assert (ranking / "summary.txt").read_text() in fitted.stdout
     verdicts = read_table(ranking / "verdicts.csv")
     assert verdicts["vote_id"].tolist() == [str(k) for k in range(600)]
+    people = read_table(ranking / "annotators.csv")
+    assert sorted(people["annotator"]) == sorted(simulated.votes["annotator"].unique())
+    assert people["n_votes"].sum() == 600
 
     scored = run("score", "out", "features.parquet", "--out", "scores.jsonl.gz")
     assert (scored.returncode, scored.stderr) == (0, "")
     table = read_table(tmp_path / "scores.jsonl.gz")
     assert table.columns.tolist() == ["item", "score", "rank"]
     expected = read_table(ranking / "scores.csv")
+    assert expected["score"].between(expected["low"], expected["high"]).all()
+    assert expected["rank"].between(expected["rank_low"], expected["rank_high"]).all()
     assert table["item"].tolist() == expected["item"].tolist()
     np.testing.assert_allclose(table["score"], expected["score"], rtol=1e-12)
     assert table["rank"].tolist() == expected["rank"].tolist()
@@ -69,46 +75,90 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("ending", ["csv.gz", "jsonl", "pq"])
-def test_every_format_of_input_and_output_gives_the_same_scores(ending, form, command, simulated):
+def test_every_format_of_input_and_output_gives_the_same_tables(ending, form, command, simulated):
     write_table(simulated.votes, f"votes.{ending}")
     write_table(simulated.features.reset_index(), f"features.{ending}")
-    arguments = ("fit", f"votes.{ending}", f"features.{ending}", "--out", "out", "--format", form)
-    assert command(*arguments) == 0, command.err
-    found = read_table(f"out/scores.{form}")
-    expected = urlr.fit(simulated.votes, simulated.features).scores
-    assert found["item"].tolist() == expected["item"].tolist()
-    assert found["score"].tolist() == expected["score"].tolist()
+    line = f"fit votes.{ending} features.{ending} --out out --format {form} --replicates 3"
+    assert command(*shlex.split(line)) == 0, command.err
+    ranker = urlr.fit(simulated.votes, simulated.features, replicates=3)
+    for name, expected in (("scores", ranker.scores), ("annotators", ranker.annotators)):
+        found = read_table(f"out/{name}.{form}")
+        assert found.columns.tolist() == expected.columns.tolist()
+        for column in found.columns[found.notna().any()]:
+            assert found[column].tolist() == expected[column].tolist()
 
 
-def test_the_same_command_gives_the_same_bytes(command):
-    command.put("v.csv", VOTES)
-    command.put("f.csv", FEATURES)
+def test_the_same_command_gives_the_same_bytes(command, method, simulated):
+    write_table(simulated.votes, "v.csv")
+    write_table(simulated.features.reset_index(), "f.csv")
+    if "--replicates" in method:
+        method = ("--replicates", "3")
     for out in ("one", "two"):
-        assert command("fit", "v.csv", "f.csv", "--out", out) == 0
+        assert command("fit", "v.csv", "f.csv", "--out", out, *method) == 0
+    assert len(list(Path("one").iterdir())) == len(list(Path("two").iterdir())) >= 4
     for path in Path("one").iterdir():
         assert path.read_bytes() == Path("two", path.name).read_bytes()
+
+
+def test_annotators_are_written_where_votes_have_names_and_by_the_default(command):
+    header, *rows = VOTES.splitlines()
+    named = [f"{header},annotator", *(f"{row},p{k % 2}" for k, row in enumerate(rows))]
+    command.put("named.csv", "\n".join(named))
+    command.put("nameless.csv", VOTES)
+    fit = ("fit", "--out", "out", "--overwrite", "--replicates", "0")
+    assert command(*fit, "named.csv") == 0
+    assert "annotators.csv" in command.out
+    assert sorted(read_table("out/annotators.csv")["annotator"]) == ["p0", "p1"]
+    assert command(*fit, "nameless.csv") == 0
+    assert not Path("out/annotators.csv").exists()
+    assert command("fit", "named.csv", "--out", "paper", "--method", "paper") == 0
+    assert not Path("paper/annotators.csv").exists()
 
 
 # ---------------------------------------------------------------- settings and usage
 
 
-def test_settings_reach_the_model(command):
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (
+            "--method paper --prune bic --ridge 0.5 --ranking ridge --outlier-space items "
+            "--components 2 --chi-square 1 --solver exact --seed 9",
+            {
+                "method": "paper",
+                "prune": "bic",
+                "ridge": 0.5,
+                "outlier_space": "items",
+                "components": 2,
+                "chi_square": 1,
+                "solver": "exact",
+                "seed": 9,
+            },
+        ),
+        (
+            "--method robust --prune 0.1 --ridge 5 --limit 0.6 --no-curved --no-item-effects "
+            "--no-annotator-rates --no-left-right --replicates 2 --chi-square 1 --seed 9",
+            {
+                "prune": 0.1,
+                "ridge": 5.0,
+                "limit": 0.6,
+                "curved": False,
+                "item_effects": False,
+                "annotator_rates": False,
+                "left_right": False,
+                "replicates": 2,
+                "chi_square": 1,
+                "seed": 9,
+            },
+        ),
+    ],
+    ids=["paper", "robust"],
+)
+def test_settings_reach_the_model(options, settings, command):
     command.put("v.csv", VOTES)
     command.put("f.csv", FEATURES)
-    line = (
-        "fit v.csv f.csv --out out --prune bic --ridge 0.5 --ranking ridge --outlier-space items "
-        "--components 2 --chi-square 1 --solver exact --seed 9"
-    )
-    assert command(*shlex.split(line)) == 0, command.err
-    assert urlr.load("out/model.npz").settings == urlr.FitSettings(
-        prune="bic",
-        ridge=0.5,
-        outlier_space="items",
-        components=2,
-        chi_square=1,
-        solver="exact",
-        seed=9,
-    )
+    assert command("fit", "v.csv", "f.csv", "--out", "out", *shlex.split(options)) == 0, command.err
+    assert urlr.load("out/model.npz").settings == urlr.FitSettings(**settings)
 
 
 def test_choices_and_defaults_of_the_command_are_those_of_the_method():
@@ -120,7 +170,7 @@ def test_choices_and_defaults_of_the_command_are_those_of_the_method():
         if one.name != "outlier_ridge":
             assert getattr(given_, one.name) == getattr(method, one.name), one.name
     hints = get_type_hints(urlr.FitSettings)
-    for name in ("ranking", "outlier_space", "solver"):
+    for name in ("method", "ranking", "outlier_space", "solver"):
         assert get_origin(hints[name]) is Literal
         for choice in get_args(hints[name]):
             option = f"--{name.replace('_', '-')}"
@@ -137,6 +187,10 @@ def test_choices_and_defaults_of_the_command_are_those_of_the_method():
         ["fit", "v.csv", "--out", "out", "--prune", "much"],
         ["fit", "v.csv", "--out", "out", "--seed", "-1"],
         ["fit", "v.csv", "--out", "out", "--solver", "magic"],
+        ["fit", "v.csv", "--out", "out", "--method", "magic"],
+        ["fit", "v.csv", "--out", "out", "--limit", "none"],
+        ["fit", "v.csv", "--out", "out", "--replicates", "many"],
+        ["fit", "v.csv", "--out", "out", "--curved"],
         ["fit", "v.csv", "--out", "out", "--over"],
         ["score", "model.npz"],
     ],

@@ -43,10 +43,10 @@ def scores(directory: str = "out") -> pd.DataFrame:
         max_size=30,
     )
 )
-def test_read_is_used_and_ties_and_skipped_and_rejected(rows, command):
+def test_read_is_used_and_ties_and_skipped_and_rejected(rows, command, method):
     frame = pd.DataFrame(rows, columns=["item_a", "item_b", "outcome", "weight"], dtype="str")
     write_table(frame, "v.csv")
-    if command("fit", "v.csv", "--out", "out", "--overwrite") == 1:
+    if command("fit", "v.csv", "--out", "out", "--overwrite", *method) == 1:
         assert command.err.startswith("urlr: ")
         assert "URLR_DEBUG" not in command.err
         return
@@ -70,36 +70,36 @@ def test_read_is_used_and_ties_and_skipped_and_rejected(rows, command):
 # ---------------------------------------------------------------- odd but honest input
 
 
-def test_one_vote_ranks_two_items(command):
+def test_one_vote_ranks_two_items(command, method):
     command.put("v.csv", "winner,loser\na,b\n")
-    assert command("fit", "v.csv", "--out", "out") == 0
+    assert command("fit", "v.csv", "--out", "out", *method) == 0
     assert scores()["item"].tolist() == ["a", "b"]
     assert "Look at out/scores.csv" in command.out
 
 
-def test_one_vote_with_features(command):
+def test_one_vote_with_features(command, method):
     command.put("v.csv", "winner,loser\na,b\n")
     command.put("f.csv", FEATURES)
-    assert command("fit", "v.csv", "f.csv", "--out", "out") == 0
+    assert command("fit", "v.csv", "f.csv", "--out", "out", *method) == 0
     assert len(scores()) == 4
 
 
-def test_identical_votes_rank_the_pair(command):
+def test_identical_votes_rank_the_pair(command, method):
     command.put("v.csv", "winner,loser\n" + "a,b\n" * 500)
-    assert command("fit", "v.csv", "--out", "out") == 0
+    assert command("fit", "v.csv", "--out", "out", *method) == 0
     assert scores()["wins"].tolist() == [500, 0]
 
 
-def test_missing_feature_values_are_imputed(command):
+def test_missing_feature_values_are_imputed(command, method):
     command.put("v.csv", VOTES)
     command.put("f.csv", "item,x,y\na,,2\nb,NaN,5\nc,4,1\nd,0,NA\n")
-    assert command("fit", "v.csv", "f.csv", "--out", "out") == 0
+    assert command("fit", "v.csv", "f.csv", "--out", "out", *method) == 0
     assert len(scores()) == 4
 
 
-def test_absurd_weights_are_rejected_and_the_rest_counts(command):
+def test_absurd_weights_are_rejected_and_the_rest_counts(command, method):
     command.put("v.csv", "winner,loser,weight\na,b,1e300\nb,c,1\nc,d,1\n")
-    assert command("fit", "v.csv", "--out", "out") == 0
+    assert command("fit", "v.csv", "--out", "out", *method) == 0
     assert len(scores()) == 3
     assert read_table("out/rejected.csv")["weight"].tolist() == [1e300]
 
@@ -112,7 +112,8 @@ def test_two_million_votes_on_one_pair(command):
         "loser": pair.take(pa.array(np.where(first, 1, 0))),
     }
     pq.write_table(pa.table(columns), "v.parquet")
-    assert command("fit", "v.parquet", "--out", "out", "--format", "parquet") == 0
+    line = "fit v.parquet --out out --format parquet --replicates 0"
+    assert command(*line.split()) == 0
     table = read_table("out/scores.parquet")
     assert table["item"].tolist() == ["a", "b"]
     assert table["n_votes"].tolist() == [2_000_000, 2_000_000]
@@ -149,15 +150,17 @@ def test_leading_zeros_keep_text_and_whole_numbers_apart(command):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_mixed_ids_do_not_stop_the_results(form, command):
+def test_mixed_ids_do_not_stop_the_results(form, command, method):
     lines = [
         {"winner": 1, "loser": "x", "annotator": 3, "vote_id": True},
         {"winner": "x", "loser": "y", "annotator": "p", "extra": {"a": [1]}},
         {"winner": "", "loser": 2, "extra": 5},
     ]
     command.put("v.jsonl", "\n".join(json.dumps(line) for line in lines))
-    assert command("fit", "v.jsonl", "--out", "out", "--format", form) == 0
+    assert command("fit", "v.jsonl", "--out", "out", "--format", form, *method) == 0
     assert read_table(f"out/scores.{form}")["item"].tolist() == ["1", "x", "y"]
+    if "paper" not in method:
+        assert sorted(read_table(f"out/annotators.{form}")["annotator"]) == ["3", "p"]
     assert len(read_table(f"out/rejected.{form}")) == 1
 
 

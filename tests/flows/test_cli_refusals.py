@@ -38,11 +38,11 @@ VOTES = "winner,loser\na,b\nb,c\nc,d\na,d\na,c\nb,d\nd,a\n"
         (VOTES, "", "f.csv is empty (0 bytes)"),
     ],
 )
-def test_hopeless_input_is_one_line(votes, features, said, command):
+def test_hopeless_input_is_one_line(votes, features, said, command, method):
     arguments = [command.put("v.csv", votes)]
     if features is not None:
         arguments.append(command.put("f.csv", features))
-    assert said in command.refusal("fit", *arguments, "--out", "out")
+    assert said in command.refusal("fit", *arguments, "--out", "out", *method)
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,38 @@ def test_hopeless_input_is_one_line(votes, features, said, command):
         ["--prune", "1.5"],
         ["--prune", "nan"],
         ["--ridge", "-1"],
-        ["--components", "0"],
         ["--chi-square", "9"],
-        ["--ranking", "svm"],
+        ["--limit", "0"],
+        ["--limit", "nan"],
+        ["--replicates", "1"],
+        ["--replicates", "-5"],
+        ["--method", "paper", "--components", "0"],
+        ["--method", "paper", "--ranking", "svm"],
     ],
 )
 def test_senseless_settings_are_one_line(options, command):
-    assert command.refusal("fit", command.put("v.csv", VOTES), "--out", "out", *options)
+    text = command.refusal("fit", command.put("v.csv", VOTES), "--out", "out", *options)
+    assert "belongs to" not in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--components", "5"],
+        ["--ranking", "svm"],
+        ["--outlier-space", "items"],
+        ["--solver", "grid"],
+        ["--prune", "bic"],
+        ["--method", "paper", "--limit", "0.3"],
+        ["--method", "paper", "--replicates", "5"],
+        ["--method", "paper", "--no-curved"],
+    ],
+)
+def test_options_of_the_other_method_are_one_line_that_names_it(options, command):
+    text = command.refusal("fit", command.put("v.csv", VOTES), "--out", "out", *options)
+    owner = "robust" if "paper" in options else "paper"
+    assert f"belongs to method='{owner}'" in text
+    assert "urlr fit --help" in text
 
 
 def test_broken_files_of_every_kind_are_one_line(command):

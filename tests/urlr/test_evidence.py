@@ -1,4 +1,4 @@
-"""What the method is good for, measured: ages with known wrong votes, a campaign, real crowds."""
+"""What it is good for, measured: ages with known wrong votes, a campaign, real crowds."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,13 @@ def age_trial(items, features, seed):
         # The dimension of the paper's features; its rule of a tenth of the edges would give 60.
         # The paper's ridge on both sides: without features it does better than our default there.
         ranker = urlr.fit(
-            votes, features, prune=0.9, outlier_space=space, components=55, outlier_ridge=0.001
+            votes,
+            features,
+            method="paper",
+            prune=0.9,
+            outlier_space=space,
+            components=55,
+            outlier_ridge=0.001,
         )
         found.append(outlier_auc(-ranker.verdicts["order"].to_numpy(np.float64), wrong))
     return found
@@ -54,7 +60,10 @@ def test_campaign_is_found_and_pruning_it_helps():
         campaign_votes=0.2,
         pushed=0.1,
     )
-    raw, pruned = (urlr.fit(simulated.votes, simulated.features, prune=rate) for rate in (0.0, 0.1))
+    raw, pruned = (
+        urlr.fit(simulated.votes, simulated.features, method="paper", prune=rate)
+        for rate in (0.0, 0.1)
+    )
     truth = simulated.truth
     gain = tau_b(pruned.score(simulated.features), truth) - tau_b(
         raw.score(simulated.features), truth
@@ -67,7 +76,7 @@ def test_campaign_is_found_and_pruning_it_helps():
     assert outlier_auc(-rank[graph.edge_of_row], simulated.wrong) >= 0.96
 
 
-def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data):
+def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data, how):
     """One topic of the argument votes: ties, several votes a pair, real annotators."""
     folder = reference_data / "ukpconvarg_crowd"
     votes = pd.read_csv(folder / "votes.csv.gz")
@@ -77,7 +86,7 @@ def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data):
     canonical = topic.rename(columns={"item_i": "item_a", "item_j": "item_b"}).assign(
         outcome=outcome
     )
-    ranker = urlr.fit(canonical, features)
+    ranker = urlr.fit(canonical, features, **how)
     rows = ranker.facts.rows
     assert rows["read"] == len(topic) == rows["used"] + rows["ties"]
     assert rows["ties"] == (topic["label"] == 0).sum() > 0
@@ -86,12 +95,12 @@ def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data):
     assert tau_b(seen, -published) > 0.6  # the published figure is low for convincing arguments
 
 
-def test_real_image_quality_votes_agree_with_the_pristine_original(reference_data):
+def test_real_image_quality_votes_agree_with_the_pristine_original(reference_data, how):
     """Fifteen references, sixteen versions each: version 1 is the undistorted one."""
     folder = reference_data / "pc_iqa"
     votes = pd.read_csv(folder / "votes.csv.gz")
     best = [
-        urlr.fit(votes.loc[votes["ref"] == ref, ["winner", "loser"]]).scores["item"].iloc[0]
+        urlr.fit(votes.loc[votes["ref"] == ref, ["winner", "loser"]], **how).scores["item"].iloc[0]
         for ref in votes["ref"].unique()
     ]
     assert best == [1] * 15

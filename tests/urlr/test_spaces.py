@@ -12,7 +12,14 @@ from hypothesis.extra import numpy as hnp
 
 from urlr.errors import FeatureError, ModelFileError
 from urlr.features import FeatureTable, feature_table
+from urlr.prior import PriorSpace
 from urlr.spaces import FeatureMap, original_space, reduced_space
+
+
+def prior_space(original, values, *, bent):
+    """The space of the default method."""
+    step = PriorSpace.fit(original.map(values), bent=bent, rng=seeded())
+    return FeatureMap(original.columns, (*original.steps, step))
 
 
 def through_json(feature_map):
@@ -84,6 +91,7 @@ def test_finite_in_finite_out(data, values):
     for kernel in (False, True):
         spaces.append(reduced_space(original, values, 2, kernel=kernel, rng=seeded()))
     spaces.append(reduced_space(original, values, 2, kernel=True, exact_limit=2, rng=seeded()))
+    spaces += [prior_space(original, values, bent=bent) for bent in (False, True)]
     for space in spaces:
         for rows in (values, new):
             assert np.isfinite(space.map(rows)).all()
@@ -136,7 +144,7 @@ def test_select_returns_the_table_itself_when_columns_agree():
 @given(
     values=matrices(st.floats(0, 1e6) | st.just(np.nan), min_rows=3),
     chi_square=st.integers(0, 3),
-    kind=st.sampled_from(["original", "pca", "kernel", "nystroem"]),
+    kind=st.sampled_from(["original", "pca", "kernel", "nystroem", "prior", "bent prior"]),
 )
 @settings(max_examples=100, deadline=None)
 def test_state_round_trip_keeps_every_bit(values, chi_square, kind):
@@ -144,7 +152,9 @@ def test_state_round_trip_keeps_every_bit(values, chi_square, kind):
         space = original_space(values, names(values.shape[1]), chi_square=chi_square)
     except FeatureError:
         return
-    if kind != "original":
+    if kind.endswith("prior"):
+        space = prior_space(space, values, bent=kind != "prior")
+    elif kind != "original":
         limit = 2 if kind == "nystroem" else 2000
         space = reduced_space(
             space, values, 2, kernel=kind != "pca", exact_limit=limit, rng=seeded()
@@ -217,6 +227,28 @@ def _edit(key, value):
 def test_damaged_state_is_refused_with_a_reason(state, edit, text):
     description, arrays = state
     assert FeatureMap.from_state(description, arrays).n_out == 2
+    edit(description, arrays)
+    with pytest.raises(ModelFileError, match=text):
+        FeatureMap.from_state(description, arrays)
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (_edit("2.gamma", 0.0), "gamma must be positive"),
+        (_edit("2.directions", lambda a: a[1:]), "centre and directions differ in length"),
+        (_edit("2.weights", lambda a: a[1:]), "do not fit together"),
+        (_edit("2.landmarks", lambda a: a[:, 1:]), "the landmarks have another number of columns"),
+        (_edit("2.directions", lambda a: a * np.nan), "2.directions .* not finite"),
+        (_edit("2.offset", None), "lacks the array 2.offset"),
+    ],
+)
+def test_damaged_prior_is_refused_with_a_reason(edit, text):
+    values = seeded().random((20, 3))
+    description, arrays = prior_space(
+        original_space(values, names(3)), values, bent=True
+    ).to_state()
+    assert FeatureMap.from_state(description, arrays).n_out > 3
     edit(description, arrays)
     with pytest.raises(ModelFileError, match=text):
         FeatureMap.from_state(description, arrays)

@@ -1,0 +1,269 @@
+"""What the default gives: scores with intervals, a verdict on every vote and every person."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import urlr
+from urlr.metrics import outlier_auc, tau_b
+from urlr.resampling import ranks_of, replicates_for
+from urlr.simulate import AnnotatorShares, crowd
+
+
+def crowd_of(seed=0, **options):
+    usual = {
+        "n_items": 80,
+        "n_features": 6,
+        "n_votes": 1600,
+        "n_annotators": 40,
+        "private": 0.3,
+        "error_ratio": 0.1,
+        "ties": 0.03,
+    }
+    return crowd(rng=np.random.default_rng(seed), **(usual | options))
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A crowd with reversed and careless people, and its fit."""
+    made = crowd_of(shares=AnnotatorShares(reversed=0.1, careless=0.1), left_bias=0.1)
+    return made, urlr.fit(made.votes, made.features, replicates=40)
+
+
+def test_tables_have_the_columns_promised(mixed):
+    _, ranker = mixed
+    assert list(ranker.scores) == [
+        *("item", "score", "low", "high", "rank", "rank_low", "rank_high"),
+        *("n_votes", "wins", "losses", "ties", "pruned", "effect"),
+    ]
+    assert list(ranker.verdicts)[-6:] == [
+        *("pruned", "entry", "order", "margin", "suspicion", "reason")
+    ]
+    assert {"annotator", "n_votes", "agreement", "error_rate", "verdict", "evidence"} <= set(
+        ranker.annotators
+    )
+    assert len(ranker.annotators) == 40
+
+
+def test_intervals_hold_their_score_and_rank(mixed):
+    scores = mixed[1].scores
+    assert (scores["low"] < scores["score"]).all()
+    assert (scores["score"] < scores["high"]).all()
+    assert (scores["rank_low"] <= scores["rank"]).all()
+    assert (scores["rank"] <= scores["rank_high"]).all()
+    assert scores["rank_low"].min() == 1
+    for value, low, high in (mixed[1].facts.tau_people, mixed[1].facts.tau_unseen):
+        assert low < value < high
+
+
+def test_same_votes_settings_and_seed_give_the_same_columns():
+    made = crowd_of(1)
+    first, second = (urlr.fit(made.votes, made.features, replicates=5) for _ in range(2))
+    pd.testing.assert_frame_equal(first.scores, second.scores, check_exact=True)
+    pd.testing.assert_frame_equal(first.verdicts, second.verdicts, check_exact=True)
+    pd.testing.assert_frame_equal(first.annotators, second.annotators, check_exact=True)
+
+
+def test_intervals_change_no_score():
+    made = crowd_of(2)
+    many, none = (urlr.fit(made.votes, made.features, replicates=n) for n in (5, 0))
+    pd.testing.assert_series_equal(many.scores["score"], none.scores["score"])
+    assert none.scores["low"].isna().all()
+    assert none.scores["rank_low"].isna().all()
+
+
+def test_reversed_people_are_found_and_their_votes_set_aside(mixed):
+    made, ranker = mixed
+    kind = made.annotators.set_index("annotator")["kind"]
+    table = ranker.annotators.set_index("annotator")
+    bad = kind[kind == "reversed"].index
+    assert (table.loc[bad, "verdict"] == "reversed").all()
+    good = kind[kind == "good"].index
+    assert table.loc[bad, "error_rate"].min() > table.loc[good, "error_rate"].max()
+    assert table.loc[bad, "pruned"].min() > 0.5
+    assert table.loc[good, "pruned"].mean() < 0.15
+
+
+def test_suspicion_finds_wrong_votes_and_orders_the_verdicts(mixed):
+    made, ranker = mixed
+    verdicts = ranker.verdicts
+    assert outlier_auc(verdicts["suspicion"].to_numpy(), made.wrong) > 0.85
+    ordered = verdicts.sort_values("order")["suspicion"].to_numpy()
+    assert (np.diff(ordered) <= 0).all()
+    set_aside = verdicts["pruned"].to_numpy()
+    assert made.wrong[set_aside].mean() > 0.8
+    assert (verdicts.loc[set_aside, "suspicion"] >= 0.5).all()
+    assert (verdicts.loc[set_aside, "reason"] != "").all()
+    assert (verdicts.loc[verdicts["status"] == "tie", "suspicion"] == 0).all()
+
+
+def test_a_lean_to_the_left_is_found(mixed):
+    assert mixed[1].facts.lean == pytest.approx(0.35, abs=0.25)
+    assert mixed[1].facts.lean > 0.1
+
+
+def test_a_share_sets_that_share_of_the_votes_aside():
+    made = crowd_of(3)
+    for share in (0.0, 0.1, 0.25):
+        ranker = urlr.fit(made.votes, made.features, prune=share, replicates=0)
+        assert ranker.facts.n_pruned_votes == int(share * 1600)
+        assert ranker.verdicts["pruned"].sum() == int(share * 1600)
+        kept = ranker.verdicts["order"][~ranker.verdicts["pruned"]]
+        assert kept.min() == int(share * 1600) + 1
+
+
+def test_honest_votes_are_left_alone():
+    """Mistakes on close pairs only: next to nothing is more likely wrong than right."""
+    made = crowd_of(4, n_votes=4000)
+    ranker = urlr.fit(made.votes, made.features, replicates=0)
+    assert ranker.facts.rate < 0.03
+    flagged = ~ranker.annotators["verdict"].isin(["fine", "too few votes"])
+    assert not flagged.any()
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"limit": 1.0},
+        {"curved": False},
+        {"item_effects": False},
+        {"annotator_rates": False},
+        {"left_right": False},
+    ],
+)
+def test_every_part_can_be_switched_off(off, mixed):
+    made, ranker = mixed
+    other = urlr.fit(made.votes, made.features, replicates=0, **off)
+    assert (
+        not np.allclose(
+            other.scores.set_index("item")["score"][made.truth.index],
+            ranker.scores.set_index("item")["score"][made.truth.index],
+        )
+        or "item_effects" in off
+    )
+    if off == {"item_effects": False}:
+        assert (other.scores["effect"] == 0).all()
+    if off == {"left_right": False}:
+        assert other.facts.lean is None
+    if off == {"curved": False}:
+        assert other.facts.curved is False
+    if off == {"annotator_rates": False}:
+        assert other.annotators["error_rate"].nunique() == 1
+
+
+def test_items_nobody_compared_have_no_effect_and_wider_intervals():
+    made = crowd_of(5, private=0.6, n_features=4)
+    unseen = made.truth.index[:15]
+    votes = made.votes[~made.votes["item_a"].isin(unseen) & ~made.votes["item_b"].isin(unseen)]
+    ranker = urlr.fit(votes, made.features, replicates=30, curved=False)
+    table = ranker.scores.set_index("item")
+    assert (table.loc[unseen, "effect"] == 0).all()
+    assert (table.drop(unseen)["effect"] != 0).all()
+    np.testing.assert_allclose(
+        ranker.score(made.features)[table.index], table["score"], rtol=1e-12, atol=1e-12
+    )
+    features = made.features.rename(index=lambda item: f"new-{item}")
+    np.testing.assert_allclose(
+        ranker.score(features).to_numpy(),
+        (table["score"] - table["effect"])[made.features.index],
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+def test_private_effects_help_seen_items():
+    made = crowd_of(6, private=0.7, n_features=4, n_votes=4000)
+    with_effects, without = (
+        tau_b(
+            urlr.fit(
+                made.votes, made.features, item_effects=effects, curved=False, replicates=0
+            ).scores.set_index("item")["score"],
+            made.truth,
+        )
+        for effects in (True, False)
+    )
+    assert with_effects > without + 0.1
+
+
+def test_without_features_scores_are_shrunken_bradley_terry_strengths():
+    made = crowd_of(7, n_votes=4000)
+    ranker = urlr.fit(made.votes, replicates=5)
+    scores = ranker.scores.set_index("item")["score"]
+    assert tau_b(scores, made.truth) > 0.75
+    assert ranker.facts.tau_unseen is None
+    assert scores.mean() == pytest.approx(0.0, abs=1e-6)
+    strengths = urlr.baselines.bradley_terry(made.votes)
+    assert tau_b(scores, strengths) > 0.9
+
+
+def test_the_order_of_the_rows_hardly_matters():
+    made = crowd_of(8)
+    shuffled = made.votes.sample(frac=1.0, random_state=1)
+    a, b = (
+        urlr.fit(votes, made.features, replicates=0).scores.set_index("item")["score"]
+        for votes in (made.votes, shuffled)
+    )
+    np.testing.assert_allclose(a[made.truth.index], b[made.truth.index], atol=2e-2)
+
+
+def test_votes_by_one_person_or_by_nobody_are_fine():
+    made = crowd_of(9)
+    alone = made.votes.assign(annotator="me")
+    nobody = made.votes.drop(columns="annotator")
+    assert len(urlr.fit(alone, made.features, replicates=0).annotators) == 1
+    ranker = urlr.fit(nobody, made.features, replicates=0)
+    assert len(ranker.annotators) == 0
+    assert "annotator" not in ranker.summary()
+
+
+def test_the_paper_judges_no_people():
+    made = crowd_of(10)
+    ranker = urlr.fit(made.votes, made.features, method="paper", prune=0.2)
+    with pytest.raises(urlr.UrlrError, match="the default does"):
+        _ = ranker.annotators
+    assert ranker.verdicts["suspicion"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"method": "magic"}, "choose one of robust, paper"),
+        ({"ranking": "svm"}, "belongs to method='paper'"),
+        ({"prune": "bic"}, "belongs to method='paper'"),
+        ({"method": "paper", "limit": 0.3}, "belongs to method='robust'"),
+        ({"limit": 0.0}, "between 0.05 and 1"),
+        ({"replicates": 1}, "2 or more, or 0"),
+        ({"curved": "yes"}, "True or False"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(wrong, said):
+    made = crowd_of(11)
+    with pytest.raises(ValueError, match=said):
+        urlr.fit(made.votes, made.features, **wrong)
+
+
+def test_sides_are_read_from_either_layout():
+    made = crowd_of(12, left_bias=0.3)
+    pairs = made.votes[made.votes["outcome"] != "tie"]
+    a_won = (pairs["outcome"] == "a").to_numpy()
+    a, b = pairs["item_a"].astype(str), pairs["item_b"].astype(str)
+    left = np.where(pairs["left"] == "a", a, b)
+    named = pd.DataFrame(
+        {"winner": np.where(a_won, a, b), "loser": np.where(a_won, b, a), "left": left}
+    )
+    leans = [
+        urlr.fit(votes, made.features, replicates=0).facts.lean
+        for votes in (pairs.drop(columns=["annotator", "vote_id", "time"]), named)
+    ]
+    assert leans[0] == pytest.approx(leans[1], abs=1e-3)
+    assert leans[0] > 0.3
+
+
+def test_ranks_share_the_better_place():
+    scores = np.array([1.0, 3.0, 3.0, -1.0])
+    expected = pd.Series(scores).rank(ascending=False, method="min")
+    assert ranks_of(scores).tolist() == expected.astype(int).tolist() == [3, 1, 1, 4]
+
+
+def test_fewer_replicates_above_a_stated_size():
+    assert [replicates_for(n) for n in (10, 200_000, 200_001, 2_000_001)] == [200, 200, 50, 20]

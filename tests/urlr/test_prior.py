@@ -1,0 +1,76 @@
+"""The feature space in which a plain ridge is a sensible prior."""
+
+import numpy as np
+import pytest
+from graphs import seeded
+from scipy.spatial.distance import cdist
+
+from urlr.prior import PriorSpace
+
+
+def values_of(n=80, d=6, seed=0):
+    return seeded(seed).standard_normal((n, d)) @ np.diag(np.linspace(0.5, 2.0, d))
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_rows_have_length_one_in_the_mean(bent):
+    """So that the inverse of the ridge is the prior variance of a score."""
+    values = values_of()
+    mapped = PriorSpace.fit(values, bent=bent, rng=seeded()).apply(values)
+    assert (mapped**2).sum(axis=1).mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(mapped.mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_with_all_rows_as_landmarks_the_kernel_is_the_laplace_kernel():
+    values = values_of()
+    step = PriorSpace.fit(values, bent=True, rng=seeded())
+    clipped = np.clip(values, -3, 3)
+    distance = cdist(clipped, clipped, "cityblock")
+    kernel = np.exp(-distance / (distance.sum() / (80 * 79)))
+    centre = np.eye(80) - 1 / 80
+    kernel = centre @ kernel @ centre
+    bent = step.apply(values)[:, step.directions.shape[1] :]
+    ours = bent @ bent.T
+    np.testing.assert_allclose(ours / np.trace(ours), kernel / np.trace(kernel), atol=2e-4)
+
+
+def test_directions_count_by_the_fourth_root_of_their_variance():
+    values = values_of(500)
+    values = np.clip(values, -3, 3)
+    mapped = PriorSpace.fit(values, bent=False, rng=seeded()).apply(values)
+    variance = np.sort(np.linalg.eigvalsh(np.cov(values.T, bias=True)))[::-1]
+    np.testing.assert_allclose(
+        mapped.var(axis=0) / mapped[:, 0].var(), (variance / variance[0]) ** 1.5, rtol=1e-6
+    )
+
+
+def test_a_wild_value_counts_as_three_deviations():
+    step = PriorSpace.fit(values_of(), bent=True, rng=seeded())
+    row = np.zeros((1, 6))
+    wild, far = row.copy(), row.copy()
+    wild[0, 2], far[0, 2] = 1e9, 3.0
+    np.testing.assert_array_equal(step.apply(wild), step.apply(far))
+
+
+def test_many_rows_are_mapped_by_landmarks_and_the_seed_decides_which():
+    values = values_of(1200)
+    first, same, other = (
+        PriorSpace.fit(values, bent=True, rng=seeded(seed)).apply(values[:5]) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, same)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (5, 1), (4, 40)])
+def test_few_rows_or_columns_still_give_a_space(shape):
+    values = seeded().standard_normal(shape)
+    step = PriorSpace.fit(values, bent=True, rng=seeded())
+    mapped = step.apply(values)
+    assert np.isfinite(mapped).all()
+    assert mapped.shape == (shape[0], step.n_out)
+    assert step.flaw() == ""
+
+
+def test_equal_rows_have_no_kernel_and_no_directions():
+    step = PriorSpace.fit(np.ones((4, 3)), bent=True, rng=seeded())
+    assert np.isfinite(step.apply(np.ones((2, 3)))).all()

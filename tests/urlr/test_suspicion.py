@@ -1,0 +1,163 @@
+"""Error rates of people, and the variance of what items differ by."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from urlr.item_effects import item_variance, score_variance
+from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.suspicion import calibration, error_rates
+
+
+def votes_of(rates, per_person, seed=0, spread=1.5):
+    """Margins of votes as cast: people turn their vote around at their own rate."""
+    draw = np.random.default_rng(seed)
+    who = np.repeat(np.arange(len(rates)), per_person).astype(np.int32)
+    difference = spread * draw.standard_normal(who.size)
+    honest = np.where(draw.random(who.size) < expit(difference), difference, -difference)
+    turned = draw.random(who.size) < np.asarray(rates)[who]
+    return who, np.where(turned, -honest, honest)
+
+
+def rates_of(who, margin, n):
+    ones = np.ones(who.size)
+    return error_rates(margin, ones > 0, ones, who, n)
+
+
+def test_rates_are_recovered_where_people_vote_often():
+    true = np.array([0.02, 0.1, 0.3, 0.5, 0.9] * 4)
+    found = rates_of(*votes_of(true, 2000), true.size).of_annotator
+    np.testing.assert_allclose(found, true, atol=0.06)
+
+
+def test_a_crowd_of_equals_is_shrunk_together():
+    """20 votes each say little: the spread found is far below that of raw shares."""
+    found = rates_of(*votes_of(np.full(100, 0.1), 20), 100).of_annotator
+    assert found.std() < 0.04
+    assert found.mean() == pytest.approx(0.1, abs=0.05)
+
+
+def test_reversed_people_are_not_shrunk_into_the_crowd():
+    true = np.where(np.arange(100) < 20, 0.95, 0.03)
+    found = rates_of(*votes_of(true, 20), 100).of_annotator
+    assert found[:20].mean() > 0.6
+    assert found[20:].mean() < 0.15
+
+
+def test_one_person_one_say():
+    """Somebody who votes a thousand times does not decide what is typical."""
+    who, margin = votes_of(np.r_[np.full(40, 0.03), 0.5], 25)
+    more, loud = votes_of(np.full(1, 0.5), 4000, seed=1)
+    both = rates_of(np.r_[who, more + 40], np.r_[margin, loud], 41)
+    assert both.typical <= 0.1
+
+
+def test_reliability_is_nothing_from_one_half_on_and_one_in_the_mean():
+    true = np.array([0.02] * 8 + [0.9] * 2)
+    who, margin = votes_of(true, 500)
+    weight = rates_of(who, margin, 10).reliability(who)
+    assert weight.mean() == pytest.approx(1.0)
+    assert (weight[who >= 8] == 0).all()
+    assert (weight[who < 8] > 1).all()
+
+
+def test_votes_without_a_name_count_as_one_person():
+    who, margin = votes_of(np.full(1, 0.4), 3000)
+    found = rates_of(np.full(who.size, -1, np.int32), margin, 0)
+    assert found.of_annotator.size == 0
+    assert found.nameless == pytest.approx(0.4, abs=0.05)
+    assert found.of_votes(np.full(3, -1)).tolist() == [found.nameless] * 3
+
+
+def test_nothing_known_leaves_the_first_guess():
+    found = rates_of(np.zeros(0, np.int32), np.zeros(0), 2)
+    np.testing.assert_allclose(found.of_annotator, 0.1, atol=0.02)
+
+
+def test_calibration_finds_the_factor():
+    draw = np.random.default_rng(0)
+    m = draw.standard_normal(20_000)
+    voted = np.where(draw.random(m.size) < expit(1.7 * m), m, -m)
+    ones = np.ones(m.size)
+    assert calibration(voted, ones > 0, ones) == pytest.approx(1.7, abs=0.1)
+    assert calibration(np.zeros(5), np.ones(5, bool), np.ones(5)) == 1.0
+
+
+def crowd_of(variance, *, pushed=0.0, n_items=200, n_votes=8000, seed=0):
+    """Votes by effects alone; a share of the items is pushed by a third of all votes."""
+    draw = np.random.default_rng(seed)
+    effect = np.sqrt(variance) * draw.standard_normal(n_items)
+    first = draw.integers(0, n_items, n_votes)
+    second = (first + draw.integers(1, n_items, n_votes)) % n_items
+    wins = draw.random(n_votes) < expit(effect[first] - effect[second])
+    if pushed:
+        push = draw.random(n_votes) < 0.33
+        first = np.where(push, draw.integers(0, int(pushed * n_items), n_votes), first)
+        first = np.where(first == second, (first + 1) % n_items, first)
+        wins |= push
+    winner, loser = np.where(wins, first, second), np.where(wins, second, first)
+    return Comparisons(
+        winner.astype(np.int32),
+        loser.astype(np.int32),
+        np.ones(n_votes),
+        np.zeros(n_votes),
+        np.zeros((n_items, 0)),
+    )
+
+
+def found_variance(rows):
+    return item_variance(rows, np.ones(rows.n_rows), np.zeros(rows.n_items), 0.0)
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.25])
+def test_variance_of_effects_is_recovered(variance):
+    found = np.mean([found_variance(crowd_of(variance, seed=seed)) for seed in range(5)])
+    assert found == pytest.approx(variance, rel=0.3)
+
+
+def test_no_variance_where_votes_are_coin_tosses():
+    assert np.mean([found_variance(crowd_of(0.0, seed=seed)) for seed in range(5)]) < 0.01
+
+
+def test_votes_that_agree_on_a_pair_are_no_item_effects():
+    """Ten equal votes on each of many pairs; taken for ten people's they would give 0.45."""
+    draw = np.random.default_rng(0)
+    first = draw.integers(0, 200, 800)
+    second = (first + draw.integers(1, 200, 800)) % 200
+    again = np.repeat(np.arange(800), 10)
+    rows = Comparisons(
+        first[again].astype(np.int32),
+        second[again].astype(np.int32),
+        np.ones(8000),
+        np.zeros(8000),
+        np.zeros((200, 0)),
+    )
+    assert found_variance(rows) < 0.15
+
+
+def test_a_pushed_tenth_does_not_persuade_it_that_all_items_differ():
+    """The plain moment estimate would be above 1 here."""
+    assert found_variance(crowd_of(0.05, pushed=0.1)) < 0.5
+
+
+def test_one_pair_says_nothing_about_effects():
+    one = np.array([0], np.int32)
+    rows = Comparisons(one, one + 1, np.ones(1), np.zeros(1), np.zeros((2, 0)))
+    assert item_variance(rows, np.ones(1), np.zeros(2), 0.0) == 0.0
+
+
+def test_scores_without_features_get_the_spread_that_fits():
+    wide, narrow = (
+        score_variance(rows, np.ones(rows.n_rows), lean=np.inf)
+        for rows in (crowd_of(9.0), crowd_of(1.0))
+    )
+    assert narrow < 2.0 < 4.0 < wide < 25.0
+
+
+def test_long_chain_keeps_its_order():
+    n = 300
+    place = np.arange(n - 1, dtype=np.int32)
+    rows = Comparisons(place, place + 1, np.ones(n - 1), np.zeros(n - 1), np.zeros((n, 0)))
+    variance = score_variance(rows, np.ones(n - 1), lean=np.inf)
+    fit = logistic_fit(rows, np.ones(n - 1), Penalties(1.0, 1.0 / variance))
+    assert (np.diff(fit.effects) < 0).all()

@@ -1,0 +1,102 @@
+"""The votes that count, as arrays: who chose what over what, shown where, in what time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from urlr.arrays import Codes, Floats, Ints, Mask
+from urlr.ids import positions, read_coded_ids, sorted_uniques
+from urlr.logistic import Comparisons
+from urlr.votes import OUTCOMES, REJECTED, SKIPPED, TIE, VoteTable, read_outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Ballots:
+    """One entry per vote that counts, in input order."""
+
+    rows: Comparisons
+    """Winners, losers and sides, between items without features yet."""
+    weight: Floats
+    """(n_rows,)"""
+    tie: Mask
+    """(n_rows,)"""
+    annotator: Codes
+    """(n_rows,) position in `names`, -1 for votes without a name."""
+    names: pd.Index[Any]
+    """(n_annotators,)"""
+    seconds: Floats | None
+    """(n_rows,) how long the vote took, NaN where unknown; None if the votes do not say."""
+    place: Ints
+    """(n_rows,) row of the input."""
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether any vote says which item was on the left."""
+        return bool(self.rows.side.any())
+
+    @property
+    def has_names(self) -> bool:
+        """Whether any vote has a name."""
+        return len(self.names) > 0
+
+
+def ballots_of(votes: VoteTable) -> Ballots:
+    """Gather the rows that count."""
+    place = np.flatnonzero((votes.status != REJECTED) & (votes.status != SKIPPED))
+    tie = votes.status[place] == TIE
+    frame = votes.frame
+    annotator, names = _annotators(frame, place)
+    rows = Comparisons(
+        winner=votes.winner[place],
+        loser=votes.loser[place],
+        target=np.where(tie, 0.5, 1.0),
+        side=_sides(votes, place),
+        features=np.zeros((len(votes.items), 0)),
+    )
+    seconds = None
+    if "seconds" in frame.columns:
+        column = frame["seconds"].iloc[place]
+        if column.dtype.kind == "m":
+            column = column.dt.total_seconds()
+        column = pd.to_numeric(column, errors="coerce")
+        seconds = column.to_numpy(np.float64, na_value=np.nan)
+        seconds = np.where(np.isfinite(seconds) & (seconds >= 0), seconds, np.nan)
+    return Ballots(rows, votes.weight[place], tie, annotator, names, seconds, place)
+
+
+def _annotators(frame: pd.DataFrame, place: Ints) -> tuple[Codes, pd.Index[Any]]:
+    if "annotator" not in frame.columns:
+        return np.full(place.size, -1, np.int32), pd.Index([])
+    ids = read_coded_ids(frame["annotator"].iloc[place])
+    occurs = np.zeros(len(ids.values) + 1, np.bool_)
+    occurs[ids.codes] = True
+    kept = np.flatnonzero(occurs[:-1])
+    number = np.full(len(ids.values) + 1, -1, np.int32)
+    number[kept], names = sorted_uniques(ids.values.take(kept))
+    return number[ids.codes], names
+
+
+def _sides(votes: VoteTable, place: Ints) -> Floats:
+    """1 where the winner was shown on the left, -1 on the right, 0 where that is not known.
+
+    `left` holds the id of an item or, where the votes have item_a and item_b, a or b.
+    """
+    frame = votes.frame
+    if "left" not in frame.columns:
+        return np.zeros(place.size)
+    column = frame["left"].iloc[place]
+    ids = read_coded_ids(column)
+    item = np.append(positions(votes.items, ids.values), -1)[ids.codes]
+    on_left = item == votes.winner[place]
+    known = on_left | (item == votes.loser[place])
+    if "item_a" in frame.columns:
+        left = read_outcomes(column)
+        b_won = read_outcomes(frame["outcome"].iloc[place]) == OUTCOMES.index("b")
+        a_or_b = (left == OUTCOMES.index("a")) | (left == OUTCOMES.index("b"))
+        won = np.where(b_won, left == OUTCOMES.index("b"), left == OUTCOMES.index("a"))
+        on_left, known = np.where(known, on_left, won), known | a_or_b
+    return np.where(known, np.where(on_left, 1.0, -1.0), 0.0)

@@ -1,0 +1,316 @@
+"""The ranking model of the default: a logistic link, features, and a private effect per item.
+
+    P(i beats j) = sigmoid(m),    m = x'beta + u_i - u_j + left
+
+with x = phi_i - phi_j, a shrunken effect u for every compared item, and a lean towards the item
+shown on the left where the side is known. Bradley & Terry (1952) with item covariates; the
+penalties are the logarithms of normal priors on beta and u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg
+
+from urlr import kernels
+from urlr.arrays import Codes, Floats
+from urlr.errors import ConvergenceError
+
+_NEWTON_STEPS = 100
+_INNER_STEPS = 500
+_LONGEST = 5.0  # log-odds a margin may change by in one step; the curvature says nothing beyond
+_FARTHEST = 700.0  # exp() of more is infinite
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Votes as rows, between items with features."""
+
+    winner: Codes
+    """(n_rows,) position of the winner; of the first item for a tie."""
+    loser: Codes
+    """(n_rows,) position of the loser."""
+    target: Floats
+    """(n_rows,) how much of the vote went to the winner: 1, or one half for a tie."""
+    side: Floats
+    """(n_rows,) 1 if the winner was shown on the left, -1 if on the right, 0 if unknown."""
+    features: Floats
+    """(n_items, n_features) Phi, centred; no columns to rank by item effects alone."""
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.features)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of votes."""
+        return self.winner.size
+
+    def margins(self, scores: Floats, lean: float = 0.0) -> Floats:
+        """Score of the winner less that of the loser, and the lean, per row."""
+        margins: Floats = scores[self.winner] - scores[self.loser]
+        return margins + lean * self.side if lean else margins
+
+    def degree(self, per_row: Floats) -> Floats:
+        """Sum over the rows that touch an item."""
+        n = self.n_items
+        total = np.bincount(self.winner, per_row, n) + np.bincount(self.loser, per_row, n)
+        return np.asarray(total, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Penalties:
+    """Ridges of the logistic fit."""
+
+    features: float
+    """mu, on beta."""
+    items: float
+    """tau, on the private effects; infinite for none."""
+    lean: float = 1.0
+    """On the lean to the left; infinite for none."""
+
+    @property
+    def has_items(self) -> bool:
+        """Whether items have effects of their own."""
+        return bool(np.isfinite(self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The Hessian with the graph Laplacian C'DC replaced by its diagonal, ready to be solved.
+
+    Eliminating u from [Phi'DPhi + mu, Phi'D; DPhi, D + tau] leaves the part of the degree that the
+    effects do not absorb, D tau / (D + tau).
+    """
+
+    penalties: Penalties
+    features: Floats
+    degree: Floats
+    """(n_items,) diagonal of the Laplacian."""
+    own: Floats
+    """(n_items,) 1 / (degree + tau), zeros where items have no effects."""
+    factor: Floats
+    """(n_features, n_features) lower Cholesky factor."""
+    lean: float
+
+    @staticmethod
+    def of(rows: Comparisons, curvature: Floats, penalties: Penalties) -> Metric:
+        """Build it from the curvature of every row."""
+        degree = rows.degree(curvature)
+        tau, features = penalties.items, rows.features
+        left = degree
+        own = np.zeros_like(degree)
+        if penalties.has_items:
+            own = 1.0 / (degree + tau)
+            left = degree * tau * own
+        schur = features.T @ (left[:, None] * features)
+        schur[np.diag_indices(len(schur))] += penalties.features
+        factor = linalg.cholesky(schur, lower=True, check_finite=False) if len(schur) else schur
+        lean = float(curvature @ rows.side**2) + penalties.lean
+        return Metric(penalties, features, degree, own, factor, lean)
+
+    def solve(self, right: Floats) -> Floats:
+        """Multiply by the inverse."""
+        d = self.features.shape[1]
+        out = np.zeros_like(right)
+        absorbed = self.own * right[d:-1]
+        if d:
+            reduced = right[:d] - self.features.T @ (self.degree * absorbed)
+            out[:d] = linalg.cho_solve((self.factor, True), reduced, check_finite=False)
+            absorbed = absorbed - self.own * self.degree * (self.features @ out[:d])
+        out[d:-1] = absorbed
+        if np.isfinite(self.lean) and self.lean > 0:
+            out[-1] = right[-1] / self.lean
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticFit:
+    """Coefficients, private effects and lean, with the size of the gradient that is left."""
+
+    coefficients: Floats
+    """(n_features,) beta."""
+    effects: Floats
+    """(n_items,) u; zeros where items have none."""
+    lean: float
+    """Log-odds for the item shown on the left."""
+    violation: float
+    """Largest pull left on an item or coefficient, relative to what it could be."""
+    metric: Metric | None = field(default=None, repr=False)
+    """Kept to start a fit to similar weights."""
+
+    def scores(self, features: Floats) -> Floats:
+        """Phi beta + u of the compared items."""
+        return features @ self.coefficients + self.effects
+
+
+def logistic_fit(
+    rows: Comparisons,
+    weight: Floats,
+    penalties: Penalties,
+    *,
+    limit: float = 1.0,
+    start: LogisticFit | None = None,
+    tolerance: float = 1e-6,
+) -> LogisticFit:
+    """Minimise the penalised logistic loss by Newton steps, each solved by conjugate gradients.
+
+        minimise  sum_v w_v [log(1 + exp(-m_v - gamma_v)) + (1 - y_v) (m_v + gamma_v)
+                             + lambda |gamma_v|]
+                  + mu/2 |beta|^2 + tau/2 |u|^2 + lean^2 / 2
+
+    over beta, u, lean and the outlier variables gamma inside the link, which leaves a loss that is
+    a straight line where |y - p| exceeds lambda. Work per step: a pass over the rows and N d.
+
+    Parameters
+    ----------
+    weight
+        (n_rows,) weight of each vote; 0 leaves it out.
+    limit
+        lambda, the most that a vote may pull; 1 for no outlier variables.
+    start
+        Where to begin: a fit to similar weights saves most of the steps.
+
+    Raises
+    ------
+    ConvergenceError
+        When the gradient does not vanish to the tolerance.
+    """
+    problem = _Problem(rows, weight, limit, penalties)
+    d = rows.features.shape[1]
+    point = np.zeros(d + rows.n_items + 1)
+    metric = None
+    if start is not None:
+        point[:d], point[-1] = start.coefficients, start.lean
+        if penalties.has_items:
+            point[d:-1] = start.effects
+        if start.metric is not None and start.metric.penalties == penalties:
+            metric = start.metric
+    gradient = problem.gradient(point)
+    for _ in range(_NEWTON_STEPS):
+        size = problem.size(gradient)
+        if size <= tolerance:
+            return LogisticFit(point[:d], point[d:-1], float(point[-1]), size, metric)
+        if metric is None:
+            metric = Metric.of(rows, problem.curvature, penalties)
+        step = problem.newton_step(gradient, metric, accuracy=min(0.1, size**0.5))
+        slope = float(gradient @ step)
+        length = min(1.0, _LONGEST / max(problem.reach_of(step), 1e-12))
+        while True:
+            moved = point + length * step
+            new_gradient = problem.gradient(moved)
+            end = float(new_gradient @ step)
+            # The loss is convex: too long if its slope has turned around, the root is nearer.
+            if end <= -0.25 * slope or length < 1e-9:
+                break
+            length *= max(slope / (slope - end), 0.1)
+        if length < 0.5:  # far from where the metric was made
+            metric = None
+        point, gradient = moved, new_gradient
+    raise ConvergenceError(
+        f"the logistic fit kept a gradient of {size:.1e}, tolerance {tolerance:.1e}, after "
+        f"{_NEWTON_STEPS} Newton steps; try a larger ridge."
+    )
+
+
+class _Problem:
+    """Gradient of the penalised loss, and its curvature at the point last asked for."""
+
+    def __init__(
+        self, rows: Comparisons, weight: Floats, limit: float, penalties: Penalties
+    ) -> None:
+        self.rows, self.weight, self.limit, self.penalties = rows, weight, limit, penalties
+        self.curvature = np.zeros(rows.n_rows)
+        self.odds = np.empty(rows.n_rows)
+        d, n = rows.features.shape[1], rows.n_items
+        ridge = np.empty(d + n + 1)
+        ridge[:d] = penalties.features
+        ridge[d:-1] = penalties.items if penalties.has_items else 0.0
+        ridge[-1] = penalties.lean if np.isfinite(penalties.lean) else 0.0
+        self.ridge = ridge
+        self.d = d
+        touched = rows.degree(weight)
+        reach = np.empty(d + n + 1)
+        reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(touched @ rows.features**2, 1e-12))
+        reach[d:-1] = np.maximum(touched, 1e-12)
+        reach[-1] = max(float(weight @ np.abs(rows.side)), 1e-12)
+        self.reach = np.maximum(reach, 1e-3 * float(reach[d:-1].max(initial=0.0)))
+
+    def gradient(self, point: Floats) -> Floats:
+        """Gradient at the point; remembers the curvature."""
+        rows = self.rows
+        kernels.row_margins(
+            rows.winner, rows.loser, rows.side, self._scores(point), point[-1], self.odds
+        )
+        np.clip(self.odds, -_FARTHEST, _FARTHEST, out=self.odds)
+        np.exp(self.odds, out=self.odds)
+        pull, lean_pull = kernels.logistic_pull(
+            rows.winner,
+            rows.loser,
+            rows.side,
+            self.weight,
+            rows.target,
+            self.limit,
+            self.odds,
+            rows.n_items,
+            self.curvature,
+        )
+        return self.ridge * point - self._spread(pull, lean_pull)
+
+    def size(self, gradient: Floats) -> float:
+        """Largest entry of the gradient, relative to what the votes could make it."""
+        return float((np.abs(gradient) / self.reach).max())
+
+    def reach_of(self, step: Floats) -> float:
+        """Most by which a step changes a margin."""
+        rows = self.rows
+        kernels.row_margins(
+            rows.winner, rows.loser, rows.side, self._scores(step), step[-1], self.odds
+        )
+        return float(np.abs(self.odds).max(initial=0.0))
+
+    def newton_step(self, gradient: Floats, metric: Metric, *, accuracy: float) -> Floats:
+        """Solve H s = -g by preconditioned conjugate gradients, to a relative accuracy."""
+        step = np.zeros_like(gradient)
+        rest = -gradient
+        scaled = metric.solve(rest)
+        energy = float(rest @ scaled)
+        goal = accuracy**2 * energy
+        direction = scaled
+        for _ in range(_INNER_STEPS):
+            if energy <= goal:
+                break
+            product = self._product(direction)
+            length = energy / float(direction @ product)
+            step = step + length * direction
+            rest = rest - length * product
+            scaled = metric.solve(rest)
+            energy, previous = float(rest @ scaled), energy
+            direction = scaled + (energy / previous) * direction
+        return step
+
+    def _scores(self, point: Floats) -> Floats:
+        scores = self.rows.features @ point[: self.d]
+        return scores + point[self.d : -1] if self.penalties.has_items else scores
+
+    def _spread(self, per_item: Floats, lean: float) -> Floats:
+        out = np.empty(self.ridge.size)
+        out[: self.d] = self.rows.features.T @ per_item
+        out[self.d : -1] = per_item if self.penalties.has_items else 0.0
+        out[-1] = lean if np.isfinite(self.penalties.lean) else 0.0
+        return out
+
+    def _product(self, direction: Floats) -> Floats:
+        rows = self.rows
+        pulled, lean = kernels.curved_product(
+            rows.winner,
+            rows.loser,
+            rows.side,
+            self.curvature,
+            self._scores(direction),
+            direction[-1],
+        )
+        return self._spread(pulled, lean) + self.ridge * direction

@@ -1,0 +1,177 @@
+"""The method of the paper, to the letter: Algorithm 1 on edges, least squares or RankSVM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from urlr.arrays import Floats, Progress
+from urlr.ballots import ballots_of
+from urlr.errors import FeatureError, VoteError
+from urlr.features import FeatureTable, column_problems
+from urlr.graph import ComparisonGraph, graph_of
+from urlr.ids import positions
+from urlr.preflight import Finding, after_pruning, preflight
+from urlr.ranker import Facts, ItemCounts, Ranker, item_table
+from urlr.ranking import ranking_coefficients, tuned_ridge
+from urlr.rates import RateRule, held_out_rate, path_and_rate
+from urlr.settings import FitSettings
+from urlr.spaces import FeatureMap, original_space, reduced_space
+from urlr.verdicts import PathEvidence
+from urlr.votes import VoteTable
+
+PAPER_RIDGE = 0.001
+ITEM_RIDGE = 1e-6
+"""Ridge where every item has a score of its own: 0.001 would flatten long chains of comparisons."""
+
+
+def paper_ranker(
+    read: VoteTable, table: FeatureTable | None, settings: FitSettings, progress: Progress
+) -> Ranker:
+    """Path over the outlier variables, the first share of edges pruned, the rest refitted."""
+    if table is None and settings.ranking == "svm":
+        raise FeatureError("RankSVM needs item features; without them use ranking='ridge'.")
+    graph = graph_of(read)
+    rng = np.random.default_rng(settings.seed)
+    ranking_map, outlier_map, values = _spaces(graph, table, settings, rng)
+    search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
+    fitted = graph if ranking_map is None else graph.with_features(ranking_map.map(values))
+    progress("looking at the votes", 0.0)
+    checked = preflight(
+        search,
+        votes=read,
+        ranked=fitted,
+        columns=None if ranking_map is None else column_problems(values, ranking_map.columns),
+        ignored=() if table is None else table.ignored,
+    )
+    checked.refuse()
+
+    # Tuned on all votes: those that are kept were chosen to agree, and folds of them would ask
+    # for far too small a ridge.
+    ridge, remarks = _ridge(fitted, settings, rng)
+    search_ridge = settings.outlier_ridge or (ITEM_RIDGE if outlier_map is None else PAPER_RIDGE)
+    prune: float | RateRule
+    if checked.dimension <= 0:
+        prune = 0.0
+    elif settings.prune == "auto":
+        prune = held_out_rate(
+            search,
+            fitted,
+            _say(read, graph),
+            search_ridge=search_ridge,
+            ridge=ridge,
+            solver=settings.solver,
+            rng=rng,
+            progress=progress,
+        )
+    else:
+        prune = settings.prune
+    path, rate = path_and_rate(
+        search,
+        prune,
+        dimension=checked.dimension,
+        ridge=search_ridge,
+        solver=settings.solver,
+        progress=progress,
+    )
+    pruned = path.pruned(rate)
+    progress("fitting the ranking function", 0.0)
+    kept = fitted.keep(~pruned)
+    coefficients = ranking_coefficients(kept, ranking=settings.ranking, ridge=ridge)
+    remarks += after_pruning(graph, kept, checked.n_components, alone=kept.features is None)
+    if table is None or ranking_map is None:
+        items, scores = graph.items, coefficients
+    else:
+        items = table.items
+        scores = ranking_map.map(ranking_map.select(table)) @ coefficients
+    evidence = PathEvidence(read, graph, path, pruned, scores[positions(items, graph.items)])
+    checked = replace(checked, findings=(*checked.findings, *remarks))
+    counts = ItemCounts.of_edges(graph, pruned)
+    return Ranker(
+        settings=settings,
+        feature_map=ranking_map,
+        outlier_map=outlier_map,
+        coefficients=coefficients,
+        outlier_coefficients=path.coefficients,
+        scores=item_table(items, scores, graph.items, counts),
+        facts=Facts(
+            rows=read.counts,
+            reasons=read.reasons,
+            n_items=graph.n_items,
+            n_edges=graph.n_edges,
+            n_components=checked.n_components,
+            rate=rate,
+            ridge=ridge,
+            n_pruned_edges=int(np.count_nonzero(pruned)),
+            n_pruned_votes=int(graph.n_votes[pruned].sum()),
+            n_tied_at_cut=path.tied_at(rate),
+            solver=path.solver,
+            violation=path.violation,
+            warnings=tuple(checked.warnings),
+            notes=tuple(checked.notes),
+        ),
+        evidence=evidence,
+    )
+
+
+def _say(read: VoteTable, graph: ComparisonGraph) -> Floats:
+    """(n_edges,) total say of the votes of each edge, every annotator having the same in all."""
+    ballots = ballots_of(read)
+    of_person = np.bincount(ballots.annotator + 1, ballots.weight)
+    say = ballots.weight
+    if ballots.has_names:
+        say = np.where(
+            ballots.annotator >= 0,
+            ballots.weight / of_person[ballots.annotator + 1],
+            ballots.weight / of_person.mean(),
+        )
+    total = np.bincount(graph.edge_of_row[ballots.place], say, graph.n_edges)
+    return np.asarray(total, np.float64)
+
+
+def _spaces(
+    graph: ComparisonGraph,
+    table: FeatureTable | None,
+    settings: FitSettings,
+    rng: np.random.Generator,
+) -> tuple[FeatureMap | None, FeatureMap | None, Floats]:
+    """Maps to the space of the ranking function and of the outlier search, and raw features.
+
+    Both are fitted on the compared items only, so that items nobody voted on change nothing.
+    """
+    if table is None:
+        return None, None, np.zeros((graph.n_items, 0))
+    values = table.values[positions(table.items, graph.items)]
+    original = original_space(values, table.columns, chi_square=settings.chi_square)
+    if settings.outlier_space == "items":
+        return original, None, values
+    if settings.outlier_space == "features":
+        return original, original, values
+    components = settings.components or max(2, min(150, graph.n_edges // 10))
+    reduced = reduced_space(
+        original,
+        values,
+        components,
+        kernel=settings.outlier_space == "kernel-pca",
+        rng=rng,
+    )
+    return original, reduced, values
+
+
+def _ridge(
+    graph: ComparisonGraph, settings: FitSettings, rng: np.random.Generator
+) -> tuple[float, list[Finding]]:
+    if settings.ridge != "tuned":
+        return settings.ridge, []
+    if graph.features is None:
+        return ITEM_RIDGE, []
+    try:
+        return tuned_ridge(graph, rng=rng, ranking=settings.ranking), []
+    except VoteError:
+        return PAPER_RIDGE, [
+            Finding(
+                "warning",
+                f"Too few votes to tune the ridge on items left out; {PAPER_RIDGE} was used.",
+            )
+        ]

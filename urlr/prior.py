@@ -1,0 +1,158 @@
+"""Last step to the feature space of the default: where a plain ridge is a sensible prior.
+
+A ridge says that all directions of the space matter alike. Three things make that a better guess:
+extreme values are pulled in, directions in which items vary more count for more, and components
+of a Laplace kernel, which bends, stand beside the straight columns. What each is worth is measured
+in docs/default.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy import linalg
+from scipy.spatial.distance import cdist
+
+from urlr.arrays import Floats
+
+_FARTHEST = 3.0
+"""Standard deviations beyond which a value counts no more."""
+_POWER = 0.25
+"""A direction's columns are scaled by its variance to this power."""
+_BENT = 0.4
+"""Share of the kernel in the prior variance of a score."""
+_MOST_DIRECTIONS = 300
+_LANDMARKS = 500
+_MOST_COMPONENTS = 100
+_SMALLEST = 1e-4
+"""Components with less than this share of the largest one's variance are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorSpace:
+    """Scaled principal directions of the clipped columns, and components of a Laplace kernel.
+
+    k(x, z) = exp(-gamma |x - z|_1), by way of landmarks (Nystroem): k(x, landmarks)' weights -
+    offset. A compared item's row has length 1 in the mean, so that the inverse of the ridge is the
+    prior variance of a score.
+    """
+
+    kind: ClassVar[str] = "prior"
+    plain: ClassVar[dict[str, str]] = {"gamma": "float"}
+    arrays: ClassVar[dict[str, tuple[type, int]]] = {
+        "centre": (np.float64, 1),
+        "directions": (np.float64, 2),
+        "landmarks": (np.float64, 2),
+        "weights": (np.float64, 2),
+        "offset": (np.float64, 1),
+    }
+
+    gamma: float
+    centre: Floats
+    """(n_in,) mean of the clipped columns."""
+    directions: Floats
+    """(n_in, n_directions) principal directions, scaled."""
+    landmarks: Floats
+    """(n_landmarks, n_in) none if nothing bends."""
+    weights: Floats
+    """(n_landmarks, n_components)."""
+    offset: Floats
+    """(n_components,)."""
+
+    @classmethod
+    def fit(cls, values: Floats, *, bent: bool, rng: np.random.Generator) -> PriorSpace:
+        """Fit to (n_rows, n_in) standardised values; `rng` draws the landmarks."""
+        clipped = np.clip(values, -_FARTHEST, _FARTHEST)
+        centre = clipped.mean(axis=0)
+        directions = _directions(clipped - centre)
+        nothing = np.zeros((0, values.shape[1]))
+        straight = cls(1.0, centre, directions, nothing, np.zeros((0, 0)), np.zeros(0))
+        n = len(values)
+        if not bent or n < 3:
+            return straight
+        landmarks = clipped
+        if n > _LANDMARKS:
+            landmarks = clipped[np.sort(rng.choice(n, _LANDMARKS, replace=False))]
+        distance = cdist(landmarks, landmarks, "cityblock")
+        typical = float(distance.sum()) / max(1, distance.size - len(distance))
+        if not typical > 0:
+            return straight
+        gamma = 1.0 / typical
+        spectrum, vectors = linalg.eigh(np.exp(-gamma * distance))
+        whiten = vectors / np.sqrt(np.maximum(spectrum, 1e-10 * spectrum[-1]))
+        rows = np.exp(-gamma * cdist(clipped, landmarks, "cityblock")) @ whiten
+        mean = rows.mean(axis=0)
+        rows -= mean
+        spectrum, vectors = linalg.eigh(rows.T @ rows)
+        strong = np.flatnonzero(spectrum > _SMALLEST * spectrum[-1])[::-1][:_MOST_COMPONENTS]
+        vectors = vectors[:, strong]
+        vectors *= np.where(
+            vectors[np.abs(vectors).argmax(axis=0), np.arange(len(strong))] < 0, -1, 1
+        )
+        scale = np.sqrt(_BENT * n / float(spectrum[strong].sum()))
+        return cls(
+            gamma,
+            centre,
+            directions * np.sqrt(1.0 - _BENT),
+            np.ascontiguousarray(landmarks),
+            np.ascontiguousarray(whiten @ vectors * scale),
+            mean @ vectors * scale,
+        )
+
+    @property
+    def n_in(self) -> int:
+        """Columns expected."""
+        return len(self.centre)
+
+    @property
+    def n_out(self) -> int:
+        """Dimension of the space."""
+        return int(self.directions.shape[1]) + len(self.offset)
+
+    def apply(self, values: Floats) -> Floats:
+        """Map (n_rows, n_in) standardised values."""
+        clipped = np.clip(values, -_FARTHEST, _FARTHEST)
+        straight = (clipped - self.centre) @ self.directions
+        if len(self.landmarks) == 0:
+            return straight
+        bent = np.empty((len(values), len(self.offset)))
+        step = max(1, 2**22 // len(self.landmarks))
+        for start in range(0, len(values), step):
+            rows = slice(start, start + step)
+            kernel = np.exp(-self.gamma * cdist(clipped[rows], self.landmarks, "cityblock"))
+            bent[rows] = kernel @ self.weights
+        bent -= self.offset
+        return np.hstack([straight, bent])
+
+    def flaw(self) -> str:
+        """What is inconsistent, empty if nothing."""
+        if len(self.directions) != self.n_in:
+            return "centre and directions differ in length"
+        if self.weights.shape != (len(self.landmarks), len(self.offset)):
+            return "landmarks, weights and offset do not fit together"
+        if self.landmarks.shape[1] != self.n_in:
+            return "the landmarks have another number of columns"
+        return "" if self.gamma > 0 else "gamma must be positive"
+
+
+def _directions(centred: Floats) -> Floats:
+    """Principal directions times variance^power, mean squared row length 1."""
+    _, values, right = linalg.svd(centred, full_matrices=False, check_finite=False)
+    strong = values > 1e-6 * max(float(values.max(initial=0.0)), 1e-300)
+    strong[_MOST_DIRECTIONS:] = False
+    vectors = right[strong].T
+    variance = values[strong] ** 2 / len(centred)
+    scale = variance**_POWER
+    total = float((variance * scale**2).sum())
+    return np.ascontiguousarray(vectors * (_signs(vectors) * scale / np.sqrt(total or 1.0)))
+
+
+def _signs(vectors: Floats) -> Floats:
+    """Signs that make the largest entry of each column positive, the first among near ties."""
+    if vectors.size == 0:
+        return np.ones(vectors.shape[1])
+    magnitude = np.abs(vectors)
+    first = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0), axis=0)
+    return np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

@@ -1,0 +1,132 @@
+"""Everything that can be chosen about a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from urlr.path import Solver
+from urlr.ranking import Ranking
+from urlr.rates import RateRule
+
+Method = Literal["robust", "paper"]
+OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
+Prune = float | Literal["auto"] | RateRule
+
+_OF_ROBUST = ("limit", "curved", "item_effects", "annotator_rates", "left_right", "replicates")
+_OF_PAPER = ("ranking", "outlier_space", "components", "outlier_ridge", "solver")
+
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """Everything that can be chosen about a fit; kept in the model."""
+
+    method: Method = "robust"
+    """The default, "robust", or the method of the "paper", to the letter."""
+    prune: Prune = "auto"
+    """Share to set aside: of the votes, or in the paper of the edges; or "auto": votes that are
+    likely wrong (in the paper: the share that best foretells held-out votes, if clearly better
+    than none). The paper also has the rules "bic", "aic" and "sigma"."""
+    ridge: float | Literal["tuned"] = "tuned"
+    """Ridge of the ranking function; "tuned" on items left out, 0.001 in the paper."""
+    limit: float = 0.4
+    """Robust: the most a vote may pull, the penalty of its outlier variable inside the link; 1
+    for no outlier variables."""
+    curved: bool = True
+    """Robust: kernel features beside the straight ones, unless items left out say otherwise."""
+    item_effects: bool = True
+    """Robust: a shrunken effect of its own for every compared item."""
+    annotator_rates: bool = True
+    """Robust: weigh votes by the estimated error rate of whoever cast them."""
+    left_right: bool = True
+    """Robust: allow for a lean to the item shown on the left, where the votes say which."""
+    replicates: int | None = None
+    """Robust: how often votes are drawn anew for the intervals; by default 200 up to 200,000
+    votes, 50 up to two million, 20 beyond; 0 for no intervals."""
+    ranking: Ranking = "ridge"
+    """Paper: ranking function, "ridge" (Eq. beta_RP) or "svm" (RankSVM)."""
+    outlier_space: OutlierSpace = "pca"
+    """Paper: where outliers are looked for: reduced features ("pca", "kernel-pca"), the
+    "features" themselves, or the "items" alone (Huber-LASSO-FL)."""
+    components: int | None = None
+    """Paper: dimensions of the reduced space; by default a tenth of the edges, at most 150."""
+    outlier_ridge: float | None = None
+    """Paper: ridge of the outlier search; by default 0.001, and 1e-6 without features."""
+    chi_square: int = 0
+    """Steps of the additive chi-square map, for histogram features; 0 for none."""
+    solver: Solver = "auto"
+    """Paper: path solver, "exact", "grid", or "auto" by size."""
+    seed: int = 0
+    """Seed of folds, landmarks and replicates."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # numpy's numbers are not JSON's
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+
+    def check(self) -> None:
+        """Raise ValueError naming the setting that makes no sense."""
+        self._check_kinds()
+        _one_of("method", self.method, get_args(Method))
+        self._check_belonging()
+        if isinstance(self.prune, str):
+            rules = ("auto",) if self.method == "robust" else ("auto", *get_args(RateRule))
+            if self.method == "robust" and self.prune in get_args(RateRule):
+                raise ValueError(f"prune is {self.prune!r}; that rule belongs to method='paper'.")
+            _one_of("prune", self.prune, rules)
+        elif not 0 <= self.prune < 1:
+            raise ValueError(f"prune is {self.prune}; it is a share, 0 up to 1.")
+        if isinstance(self.ridge, str):
+            _one_of("ridge", self.ridge, ("tuned",))
+        for name in ("ridge", "outlier_ridge"):
+            value = getattr(self, name)
+            if value is None or (isinstance(value, str) and name == "ridge"):
+                continue
+            if isinstance(value, str) or not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} is {value}; it must be a positive number such as 0.001.")
+        if not 0.05 <= self.limit <= 1:
+            raise ValueError(f"limit is {self.limit}; it lies between 0.05 and 1 (no limit).")
+        _one_of("ranking", self.ranking, get_args(Ranking))
+        _one_of("outlier_space", self.outlier_space, get_args(OutlierSpace))
+        _one_of("solver", self.solver, get_args(Solver))
+        if self.components is not None and self.components < 1:
+            raise ValueError(f"components is {self.components}; at least 1 is needed.")
+        if self.replicates is not None and (self.replicates < 0 or self.replicates == 1):
+            raise ValueError(f"replicates is {self.replicates}; give 2 or more, or 0 for none.")
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}; it must be 0 or more.")
+        if self.chi_square not in (0, 1, 2, 3):
+            raise ValueError(f"chi_square is {self.chi_square}; give 1, 2 or 3 steps, or 0.")
+
+    def _check_kinds(self) -> None:
+        whole = ("components", "chi_square", "seed", "replicates")
+        for name in ("prune", "ridge", "outlier_ridge", "limit", *whole):
+            value = getattr(self, name)
+            may_lack = name in ("components", "outlier_ridge", "replicates") and value is None
+            kinds: tuple[type, ...] = (int,) if name in whole else (int, float, str)
+            if name == "limit":
+                kinds = (int, float)
+            if not may_lack and (not isinstance(value, kinds) or isinstance(value, bool)):
+                wanted = "a whole number" if name in whole else "a number or the name of a rule"
+                raise ValueError(f"{name} is {value!r}; it must be {wanted}.")
+        for name in ("curved", "item_effects", "annotator_rates", "left_right"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
+
+    def _check_belonging(self) -> None:
+        others = _OF_PAPER if self.method == "robust" else _OF_ROBUST
+        other = "paper" if self.method == "robust" else "robust"
+        usual: Any = FitSettings()
+        for name in others:
+            if getattr(self, name) != getattr(usual, name):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}; that setting belongs to method={other!r}."
+                )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(allowed)}.")

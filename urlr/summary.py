@@ -1,0 +1,143 @@
+"""A fit in plain words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from scipy.special import expit
+
+from urlr.ids import plural, shown
+from urlr.ranker import Ranker
+
+
+def summary_of(ranker: Ranker) -> str:
+    """What was done and what to look at."""
+    facts = ranker.facts
+    rows = facts.rows
+    lines = [
+        f"Ranked {plural(len(ranker.scores), 'item')} from {plural(rows['read'], 'vote')}: "
+        f"{rows['used']:,} used, {plural(rows['ties'], 'tie')}, {rows['skipped']:,} skipped, "
+        f"{rows['rejected']:,} rejected.",
+    ]
+    if ranker.settings.method == "paper":
+        lines += [_pruned_edges(ranker), *_features(ranker)]
+    else:
+        lines += [_pruned_votes(ranker), *_features(ranker), *_trust(ranker), *_people(ranker)]
+    lines.append(f"Top: {_best(ranker)}.")
+    lines += [f"Warning: {text}" for text in facts.warnings]
+    lines += [f"Note: {text}" for text in facts.notes]
+    return "\n".join(lines)
+
+
+def _pruned_edges(ranker: Ranker) -> str:
+    facts = ranker.facts
+    counted = facts.rows["used"] + facts.rows["ties"]
+    if facts.n_pruned_edges == 0:
+        return "Pruned nothing."
+    text = (
+        f"Pruned {facts.n_pruned_votes:,} of {plural(counted, 'vote')} "
+        f"({facts.n_pruned_votes / counted:.1%}), those that contradict the rest most: "
+        f"{facts.n_pruned_edges:,} of {plural(facts.n_edges, 'edge')} "
+        f"({facts.n_pruned_edges / facts.n_edges:.1%}), an edge being all votes for one item "
+        f"over another. Their order is "
+        f"{'exact' if facts.solver == 'exact' else 'interpolated on a grid'}, solved to "
+        f"{facts.violation:.0e}."
+    )
+    if facts.n_tied_at_cut:
+        tied = plural(facts.n_tied_at_cut, "kept edge is", "kept edges are")
+        text += f" {tied} just as suspicious as the last pruned: there the cut is arbitrary."
+    return text
+
+
+def _pruned_votes(ranker: Ranker) -> str:
+    facts = ranker.facts
+    counted = facts.rows["used"] + facts.rows["ties"]
+    why = (
+        "more likely wrong than right"
+        if ranker.settings.prune == "auto"
+        else "the most likely wrong"
+    )
+    if facts.n_pruned_votes == 0:
+        none = (
+            "no vote is more likely wrong than right"
+            if ranker.settings.prune == "auto"
+            else "none was asked"
+        )
+        return f"Set no vote aside ({none}); votes against the rest count less all the same."
+    text = (
+        f"Set {facts.n_pruned_votes:,} of {plural(counted, 'vote')} aside "
+        f"({facts.n_pruned_votes / counted:.1%}), {why} given who cast them and all other votes."
+    )
+    if facts.n_tied_at_cut:
+        tied = plural(facts.n_tied_at_cut, "kept vote is", "kept votes are")
+        text += f" {tied} just as suspicious as the last of these: there the cut is arbitrary."
+    return text
+
+
+def _features(ranker: Ranker) -> list[str]:
+    if ranker.feature_map is None:
+        return []
+    facts = ranker.facts
+    unseen = int((ranker.scores["n_votes"] == 0).sum())
+    also = f", {plural(unseen, 'item')} nobody compared included" if unseen else ""
+    if ranker.settings.method == "paper":
+        return [f"Scores rest on the features (smoothed by a ridge of {facts.ridge:.3g}){also}."]
+    curved = " (straight and curved)" if facts.curved else ""
+    own = " and, for items that were compared, on their own votes" if facts.item_spread else ""
+    return [f"Scores rest on the features{curved}{own}{also}."]
+
+
+def _trust(ranker: Ranker) -> list[str]:
+    facts = ranker.facts
+    said = []
+    left_out = "people" if ranker.people is not None and len(ranker.people) else "pairs"
+    for tau, what in (
+        (facts.tau_people, f"votes of {left_out} left out of the fit"),
+        (facts.tau_unseen, "votes on items left out of the fit"),
+    ):
+        if tau is not None:
+            between = f" ({tau[1]:.3f} to {tau[2]:.3f})" if facts.n_replicates else ""
+            said.append(f"Kendall tau with {what}: {tau[0]:.3f}{between}.")
+    if facts.n_replicates:
+        said.append(
+            f"Intervals hold 90 %, from {facts.n_replicates} draws of the votes; the best item "
+            f"could be {_range(ranker.scores.iloc[0])}."
+        )
+    if facts.lean is not None and abs(facts.lean) >= 0.05:
+        side = "left" if facts.lean > 0 else "right"
+        said.append(
+            f"Between equals people choose the {side} in {expit(abs(facts.lean)):.0%} of votes; "
+            "that is allowed for."
+        )
+    return said
+
+
+def _people(ranker: Ranker) -> list[str]:
+    people = ranker.people
+    if people is None or people.empty:
+        return []
+    counts = people["verdict"].value_counts()
+    flagged = {
+        str(verdict): int(count)
+        for verdict, count in counts.items()
+        if count and verdict not in ("fine", "too few votes")
+    }
+    text = f"{plural(len(people), 'annotator')}"
+    if flagged:
+        named = ", ".join(f"{count:,} {verdict}" for verdict, count in flagged.items())
+        return [f"{text}: {named}; at most a tenth of these flags should be mistaken."]
+    return [f"{text}, none of whom stands out."]
+
+
+def _best(ranker: Ranker) -> str:
+    best = ranker.scores.head(3)
+    return ", ".join(
+        f"{shown(item)} ({round(score, 3) + 0.0:+.3f})"
+        for item, score in zip(best["item"], best["score"], strict=True)
+    )
+
+
+def _range(row: pd.Series[Any]) -> str:
+    low, high = row["rank_low"], row["rank_high"]
+    return f"rank {low}" if low == high else f"rank {low} to {high}"

@@ -1,0 +1,166 @@
+"""A verdict on every vote: whether it counts, whether it was set aside, how suspicious, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import expit
+
+from urlr import kernels
+from urlr.arrays import Codes, Floats, Mask
+from urlr.ballots import Ballots
+from urlr.graph import ComparisonGraph
+from urlr.path import OutlierPath
+from urlr.votes import REASONS, STATUSES, VoteTable
+
+VERDICT_REASONS = (
+    "",
+    "the ranking puts the loser ahead",
+    "the ranking puts the winner ahead by far less than a vote claims, or not at all",
+    "the ranking puts the winner ahead by far more than a vote claims",
+    "called equal, but the ranking puts one well ahead",
+    "the features put the loser ahead",
+    "cast by someone whose votes are often wrong",
+    "the features hardly support it",
+    "among the least supported of all votes",
+    *REASONS[1:],
+)
+"""Every value of the `reason` column of the verdicts; the first for votes that are kept."""
+_AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON, _HARDLY, _LEAST = range(1, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class PathEvidence:
+    """What a verdict on every vote rests on; stays with the fit, is not saved with the model."""
+
+    votes: VoteTable
+    graph: ComparisonGraph
+    path: OutlierPath
+    pruned: Mask
+    """(n_edges,) edges pruned."""
+    scores: Floats
+    """(n_items of the graph,) scores of the compared items."""
+
+    def verdicts(self) -> pd.DataFrame:
+        """One row per input vote, in input order; see `Ranker.verdicts`."""
+        graph, path = self.graph, self.path
+        n = graph.edge_of_row.size
+        place_of_edge = np.empty(graph.n_edges, np.int32)
+        place_of_edge[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
+        entry, margin = np.empty(n), np.empty(n)
+        place, pruned = np.empty(n, np.int32), np.empty(n, np.bool_)
+        kernels.judge_rows(
+            graph.edge_of_row,
+            self.votes.winner,
+            self.votes.loser,
+            self.scores,
+            path.entry,
+            place_of_edge,
+            self.pruned,
+            entry,
+            place,
+            pruned,
+            margin,
+        )
+        rows = np.flatnonzero(pruned)
+        edges = graph.edge_of_row[rows]
+        less = path.side[edges] > 0
+        why = np.where(margin[rows] < 0, _AGAINST, np.where(less, _WEAK, _STRONG))
+        why = np.where(graph.target[edges] == 0, _UNEQUAL, why)
+        return _table(self.votes, pruned, entry, place, margin, np.full(n, np.nan), rows, why)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEvidence:
+    """The same for the default method, vote by vote."""
+
+    votes: VoteTable
+    ballots: Ballots
+    entry: Floats
+    """(n_ballots,)"""
+    suspicion: Floats
+    """(n_ballots,) logit P(wrong), minus infinity for ties."""
+    support: Floats
+    """(n_ballots,) log-odds of the vote by the features, or without them by the other votes."""
+    person: Floats
+    """(n_ballots,) log-odds of being wrong of whoever cast it, over those of a typical person."""
+    has_features: bool
+    pruned: Mask
+    """(n_ballots,)"""
+    scores: Floats
+    """(n_items compared,)"""
+
+    def verdicts(self) -> pd.DataFrame:
+        """One row per input vote, in input order; see `Ranker.verdicts`."""
+        ballots = self.ballots
+        n = len(self.votes.status)
+        rows = ballots.rows
+
+        def spread(values: npt.NDArray[Any], rest: Any) -> npt.NDArray[Any]:
+            out = np.full(n, rest, values.dtype)
+            out[ballots.place] = values
+            return out
+
+        order = np.argsort(-self.suspicion, kind="stable")
+        place = np.empty(rows.n_rows, np.int32)
+        place[order] = np.arange(1, rows.n_rows + 1, dtype=np.int32)
+        cut = np.flatnonzero(self.pruned)
+        against = -self.support[cut]
+        margin = rows.margins(self.scores)
+        if self.has_features:
+            why = np.where(against > 0, _FEATURES, _HARDLY)
+        else:
+            why = np.where(margin[cut] < 0, _AGAINST, _LEAST)
+        why = np.where(self.person[cut] > np.maximum(against, 0.0), _PERSON, why)
+        return _table(
+            self.votes,
+            spread(self.pruned, False),
+            spread(self.entry, np.nan),
+            spread(place, 0),
+            spread(margin, np.nan),
+            spread(expit(self.suspicion), np.nan),
+            ballots.place[cut],
+            why,
+        )
+
+
+Evidence = PathEvidence | LinkEvidence
+
+
+def _table(
+    votes: VoteTable,
+    pruned: Mask,
+    entry: Floats,
+    place: Codes,
+    margin: Floats,
+    suspicion: Floats,
+    rows: npt.NDArray[Any],
+    why: npt.NDArray[Any],
+) -> pd.DataFrame:
+    frame = votes.frame
+    n = len(votes.status)
+    offset = len(VERDICT_REASONS) - len(REASONS)
+    reason = np.where(votes.reason > 0, votes.reason + offset, 0).astype(np.int8)
+    reason[rows] = why
+    winner, loser = votes.names()
+    nobody = pd.Categorical.from_codes(np.full(n, -1, np.int8), pd.Index([""]))
+    return pd.DataFrame(
+        {
+            "vote_id": frame.get("vote_id", pd.RangeIndex(n)),
+            "winner": winner,
+            "loser": loser,
+            "annotator": frame.get("annotator", nobody),
+            "status": pd.Categorical.from_codes(votes.status, pd.Index(STATUSES)),
+            "pruned": pruned,
+            "entry": entry,
+            "order": pd.arrays.IntegerArray(place, place == 0),
+            "margin": margin,
+            "suspicion": suspicion,
+            "reason": pd.Categorical.from_codes(reason, pd.Index(VERDICT_REASONS)),
+        },
+        index=frame.index,
+    )
