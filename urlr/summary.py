@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
 from scipy.special import expit
 
 from urlr.ids import plural, shown
@@ -102,7 +99,7 @@ def _trust(ranker: Ranker) -> list[str]:
     if facts.n_replicates:
         said.append(
             f"Intervals hold 90 %, from {facts.n_replicates} draws of the votes; the best item "
-            f"could be {_range(ranker.scores.iloc[0])}."
+            f"{_best_rank(ranker)}."
         )
     if facts.lean is not None and abs(facts.lean) >= 0.05:
         side = "left" if facts.lean > 0 else "right"
@@ -138,6 +135,6 @@ def _best(ranker: Ranker) -> str:
     )
 
 
-def _range(row: pd.Series[Any]) -> str:
-    low, high = row["rank_low"], row["rank_high"]
-    return f"rank {low}" if low == high else f"rank {low} to {high}"
+def _best_rank(ranker: Ranker) -> str:
+    low, high = (int(ranker.scores[name].iloc[0]) for name in ("rank_low", "rank_high"))
+    return f"is rank {low}" if low == high else f"could be rank {low} to {high}"

@@ -107,7 +107,7 @@ class _Names(argparse.Action):
     def __init__(self, *args: Any, known: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known = list(known)
-        self.help = f"{self.help}{'; '.join(self.known)}"
+        self.help = f"{self.help}{'; '.join(self.known)}".replace("%", "%%")
 
     def __call__(
         self,

@@ -293,5 +293,9 @@ METHODS: dict[str, Method] = {
     "default, 5 % pruned": partial(default, prune=0.05),
     "default, 10 % pruned": partial(default, prune=0.1),
     "default, 20 % pruned": partial(default, prune=0.2),
+    "default without limit": partial(default, limit=1.0),
+    "default without kernel": partial(default, curved=False),
+    "default without item effects": partial(default, item_effects=False),
+    "default without error rates": partial(default, annotator_rates=False),
 }
 """By label, in the order of the tables."""
