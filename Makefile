@@ -29,7 +29,7 @@ demo: env        ## a simulated crowd, cleaned and ranked by `urlr fit`
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
 
-quality: env     ## how well it ranks, against other methods; an hour, results are kept
+quality: env     ## how well it ranks, against other methods; hours, results are kept
 	$(VENV)/bin/python -m tests.quality
 	$(VENV)/bin/python -m tests.quality.coverage
 

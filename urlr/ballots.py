@@ -32,6 +32,8 @@ class Ballots:
     """(n_rows,) how long the vote took, NaN where unknown; None if the votes do not say."""
     place: Ints
     """(n_rows,) row of the input."""
+    n_odd_names: int
+    """Votes whose annotator is neither text nor a whole number, and counts as none."""
 
     @property
     def has_sides(self) -> bool:
@@ -49,7 +51,7 @@ def ballots_of(votes: VoteTable) -> Ballots:
     place = np.flatnonzero((votes.status != REJECTED) & (votes.status != SKIPPED))
     tie = votes.status[place] == TIE
     frame = votes.frame
-    annotator, names = _annotators(frame, place)
+    annotator, names, n_odd = _annotators(frame, place)
     rows = Comparisons(
         winner=votes.winner[place],
         loser=votes.loser[place],
@@ -65,19 +67,19 @@ def ballots_of(votes: VoteTable) -> Ballots:
         column = pd.to_numeric(column, errors="coerce")
         seconds = column.to_numpy(np.float64, na_value=np.nan)
         seconds = np.where(np.isfinite(seconds) & (seconds >= 0), seconds, np.nan)
-    return Ballots(rows, votes.weight[place], tie, annotator, names, seconds, place)
+    return Ballots(rows, votes.weight[place], tie, annotator, names, seconds, place, n_odd)
 
 
-def _annotators(frame: pd.DataFrame, place: Ints) -> tuple[Codes, pd.Index[Any]]:
+def _annotators(frame: pd.DataFrame, place: Ints) -> tuple[Codes, pd.Index[Any], int]:
     if "annotator" not in frame.columns:
-        return np.full(place.size, -1, np.int32), pd.Index([])
+        return np.full(place.size, -1, np.int32), pd.Index([]), 0
     ids = read_coded_ids(frame["annotator"].iloc[place])
     occurs = np.zeros(len(ids.values) + 1, np.bool_)
     occurs[ids.codes] = True
     kept = np.flatnonzero(occurs[:-1])
     number = np.full(len(ids.values) + 1, -1, np.int32)
     number[kept], names = sorted_uniques(ids.values.take(kept))
-    return number[ids.codes], names
+    return number[ids.codes], names, int(np.count_nonzero(ids.unusable))
 
 
 def _sides(votes: VoteTable, place: Ints) -> Floats:

@@ -13,7 +13,7 @@ from urlr.arrays import Floats, Progress
 from urlr.ballots import Ballots, ballots_of
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
-from urlr.ids import positions
+from urlr.ids import plural, positions
 from urlr.preflight import Finding, after_pruning, preflight
 from urlr.prior import PriorSpace
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
@@ -40,7 +40,9 @@ def default_ranker(
         values = table.values[positions(table.items, graph.items)]
     streams = np.random.default_rng(settings.seed).spawn(4)
     space_rng, fold_rng, people_rng, draw_rng = streams
-    feature_map = _space(values, table, settings, curved=settings.curved, rng=space_rng)
+    feature_map = None
+    if table is not None:
+        feature_map = _space(values, table, settings, curved=settings.curved, rng=space_rng)
     features = _features(feature_map, values)
     progress("looking at the votes", 0.0)
     checked = preflight(
@@ -55,7 +57,11 @@ def default_ranker(
 
     remarks: list[Finding] = []
     tuned = None
-    if feature_map is not None:
+    if ballots.n_odd_names:
+        said = plural(ballots.n_odd_names, "vote names an", "votes name an")
+        text = f"{said} annotator by neither text nor a whole number; they count as nameless."
+        remarks.append(Finding("warning", text))
+    if table is not None and feature_map is not None:
         feature_map, features, tuned = _chosen_space(
             feature_map, values, table, settings, ballots, fold_rng, progress
         )
@@ -69,6 +75,7 @@ def default_ranker(
                 f"Too few votes to tune the ridge on items left out; {_RIDGE:g} was used.",
             )
         )
+    folds = folds_of_people(ballots, people_rng)
     model = robust_fit(
         ballots,
         features,
@@ -79,6 +86,7 @@ def default_ranker(
         item_effects=settings.item_effects,
         annotator_rates=settings.annotator_rates,
         left_right=settings.left_right,
+        people=folds,
         progress=progress,
     )
     items, every = graph.items, features
@@ -92,7 +100,7 @@ def default_ranker(
     if n_replicates is None:
         n_replicates = replicates_for(ballots.rows.n_rows)
     progress("whom to trust", 0.5)
-    margin, judged = people_left_out(model, folds_of_people(ballots, people_rng))
+    margin, judged = people_left_out(model, folds)
     people = _people(ballots, model, margin, graph.n_items)
     decided = ~ballots.tie & (ballots.weight > 0)
     foretold = {}
@@ -185,15 +193,13 @@ def default_ranker(
 
 def _space(
     values: Floats,
-    table: FeatureTable | None,
+    table: FeatureTable,
     settings: FitSettings,
     *,
     curved: bool,
     rng: np.random.Generator,
-) -> FeatureMap | None:
+) -> FeatureMap:
     """From raw features to the space of the prior; fitted on the compared items only."""
-    if table is None:
-        return None
     original = original_space(values, table.columns, chi_square=settings.chi_square)
     prior = PriorSpace.fit(original.map(values), bent=curved, rng=rng)
     return FeatureMap(original.columns, (*original.steps, prior))
@@ -213,7 +219,7 @@ def _is_curved(feature_map: FeatureMap | None) -> bool:
 def _chosen_space(
     feature_map: FeatureMap,
     values: Floats,
-    table: FeatureTable | None,
+    table: FeatureTable,
     settings: FitSettings,
     ballots: Ballots,
     rng: np.random.Generator,
@@ -232,7 +238,6 @@ def _chosen_space(
     if tuned is None or not _is_curved(feature_map):
         return feature_map, features, tuned
     straight_map = _space(values, table, settings, curved=False, rng=rng)
-    assert straight_map is not None
     straight = _features(straight_map, values)
     fold_rng = np.random.default_rng(seed)
     plain = tuned_ridge_of(

@@ -232,6 +232,7 @@ def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
         raise ModelFileError(f"{name}: {member} is packed in a way urlr never writes.")
     try:
         return archive.read(info)
+    # RuntimeError is what zipfile says of an encrypted member.
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError):
         raise ModelFileError(f"{name}: {member} is damaged; fetch it again.") from None
 

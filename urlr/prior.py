@@ -2,8 +2,7 @@
 
 A ridge says that all directions of the space matter alike. Three things make that a better guess:
 extreme values are pulled in, directions in which items vary more count for more, and components
-of a Laplace kernel, which bends, stand beside the straight columns. What each is worth is measured
-in docs/default.md.
+of a Laplace kernel, which bends, stand beside the straight columns.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 
 from urlr.arrays import Floats
+from urlr.projections import signs_of
 
 _FARTHEST = 3.0
 """Standard deviations beyond which a value counts no more."""
@@ -88,9 +88,7 @@ class PriorSpace:
         spectrum, vectors = linalg.eigh(rows.T @ rows)
         strong = np.flatnonzero(spectrum > _SMALLEST * spectrum[-1])[::-1][:_MOST_COMPONENTS]
         vectors = vectors[:, strong]
-        vectors *= np.where(
-            vectors[np.abs(vectors).argmax(axis=0), np.arange(len(strong))] < 0, -1, 1
-        )
+        vectors *= signs_of(vectors)
         scale = np.sqrt(_BENT * n / float(spectrum[strong].sum()))
         return cls(
             gamma,
@@ -146,13 +144,4 @@ def _directions(centred: Floats) -> Floats:
     variance = values[strong] ** 2 / len(centred)
     scale = variance**_POWER
     total = float((variance * scale**2).sum())
-    return np.ascontiguousarray(vectors * (_signs(vectors) * scale / np.sqrt(total or 1.0)))
-
-
-def _signs(vectors: Floats) -> Floats:
-    """Signs that make the largest entry of each column positive, the first among near ties."""
-    if vectors.size == 0:
-        return np.ones(vectors.shape[1])
-    magnitude = np.abs(vectors)
-    first = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0), axis=0)
-    return np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
+    return np.ascontiguousarray(vectors * (signs_of(vectors) * scale / np.sqrt(total or 1.0)))

@@ -44,7 +44,7 @@ class PCA:
             _, dual = _leading(centred @ centred.T, n_components, size=d)
             # Nearly orthogonal already; QR makes it exact and keeps the order.
             vectors = np.linalg.qr(centred.T @ dual)[0]
-        return cls(centre, np.ascontiguousarray(vectors * _signs(vectors)))
+        return cls(centre, np.ascontiguousarray(vectors * signs_of(vectors)))
 
     @property
     def n_in(self) -> int:
@@ -116,7 +116,7 @@ class KernelPCA:
             kernel += means.mean() - means - means[:, np.newaxis]
             # Entries of k are near 1, so rounding hides eigenvalues below n eps.
             spectrum, vectors = _leading(kernel, n_components, size=n, at_least=1.0)
-            signs = _signs(vectors)
+            signs = signs_of(vectors)
             weights = vectors / np.sqrt(spectrum)
             weights -= weights.mean(axis=0)
             offset = means @ weights
@@ -129,7 +129,7 @@ class KernelPCA:
             _, directions = _leading(scatter, n_components, size=n, at_least=1.0)
             weights = whiten @ directions
             offset = mean @ directions
-            signs = _signs(own @ weights - offset)
+            signs = signs_of(own @ weights - offset)
         return cls(float(gamma), landmarks, np.ascontiguousarray(weights * signs), offset * signs)
 
     @property
@@ -172,7 +172,7 @@ def _leading(
     return spectrum[:rank], vectors[:, :rank]
 
 
-def _signs(vectors: Floats) -> Floats:
+def signs_of(vectors: Floats) -> Floats:
     """Signs that make the largest entry of each column positive, the first among near ties."""
     if vectors.size == 0:
         return np.ones(vectors.shape[1])

@@ -51,7 +51,8 @@ class Facts:
     n_replicates: int = 0
     """Times votes were drawn anew for the intervals."""
     tau_unseen: tuple[float, float, float] | None = None
-    """Kendall tau with votes on items left out, low and high; None where that was not tried."""
+    """Kendall tau with votes on items left out, low and high (-1 and 1 without replicates); None
+    where that was not tried."""
     tau_people: tuple[float, float, float] | None = None
     """Kendall tau with votes of people left out (of pairs, where nobody has a name)."""
     item_spread: float | None = None

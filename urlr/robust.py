@@ -93,8 +93,6 @@ class RobustFit:
     """The fit of the search."""
     fit: LogisticFit
     """The ranking."""
-    item_variance: float
-    """Estimated variance of what items differ by beyond their features."""
 
 
 def robust_fit(
@@ -108,6 +106,7 @@ def robust_fit(
     item_effects: bool,
     annotator_rates: bool,
     left_right: bool,
+    people: Codes,
     progress: Progress = no_progress,
 ) -> RobustFit:
     """Judge the votes and rank the items.
@@ -120,6 +119,8 @@ def robust_fit(
         Margins by models that do not know the items; None where there are none.
     ridge
         Of the coefficients.
+    people
+        (n_rows,) fold of each vote, see `folds_of_people`.
     """
     rows = replace(ballots.rows, features=features)
     lean = 1.0 if left_right and ballots.has_sides else np.inf
@@ -142,7 +143,7 @@ def robust_fit(
     who = ballots.annotator if annotator_rates else np.full(rows.n_rows, -1, np.int32)
     weight = ballots.weight
     for _ in range(_ROUNDS if annotator_rates and ballots.has_names else 1):
-        margin, counted = _honest_margins(ballots, rows, weight, penalties, tuned)
+        margin, counted = _honest_margins(ballots, rows, weight, penalties, tuned, people)
         rates = error_rates(margin, counted, ballots.weight, who, len(ballots.names))
         weight = ballots.weight * rates.reliability(who)
     progress("finding outliers", 0.0)
@@ -168,7 +169,6 @@ def robust_fit(
         pruned=pruned,
         found=found,
         fit=fitted,
-        item_variance=variance,
     )
 
 
@@ -209,6 +209,7 @@ def _honest_margins(
     weight: Floats,
     penalties: Penalties,
     tuned: Tuned | None,
+    people: Codes,
 ) -> tuple[Floats, Mask]:
     """Calibrated log-odds of votes by fits that do not know their items, and where there are some.
 
@@ -223,10 +224,9 @@ def _honest_margins(
         if weight is not ballots.weight:
             margin = tuned.weighed(rows, weight).margin
     else:
-        fold = folds_of_people(ballots, np.random.default_rng(0))
         margin = np.zeros(rows.n_rows)
         for held in range(_FOLDS):
-            out = fold == held
+            out = people == held
             if out.all() or not out.any():
                 continue
             fitted = logistic_fit(rows, weight * ~out, penalties, tolerance=1e-3)

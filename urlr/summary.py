@@ -56,12 +56,7 @@ def _pruned_votes(ranker: Ranker) -> str:
         else "the most likely wrong"
     )
     if facts.n_pruned_votes == 0:
-        none = (
-            "no vote is more likely wrong than right"
-            if ranker.settings.prune == "auto"
-            else "none was asked"
-        )
-        return f"Set no vote aside ({none}); votes against the rest count less all the same."
+        return "Set no vote aside."
     text = (
         f"Set {facts.n_pruned_votes:,} of {plural(counted, 'vote')} aside "
         f"({facts.n_pruned_votes / counted:.1%}), {why} given who cast them and all other votes."
@@ -98,8 +93,8 @@ def _trust(ranker: Ranker) -> list[str]:
             said.append(f"Kendall tau with {what}: {tau[0]:.3f}{between}.")
     if facts.n_replicates:
         said.append(
-            f"Intervals hold 90 %, from {facts.n_replicates} draws of the votes; the best item "
-            f"{_best_rank(ranker)}."
+            f"Intervals are of nominal 90 %, from {facts.n_replicates} draws of the votes; "
+            f"the best item {_best_rank(ranker)}."
         )
     if facts.lean is not None and abs(facts.lean) >= 0.05:
         side = "left" if facts.lean > 0 else "right"

@@ -216,6 +216,14 @@ def test_votes_by_one_person_or_by_nobody_are_fine():
     assert "annotator" not in ranker.summary()
 
 
+def test_names_that_are_no_names_are_told():
+    made = crowd_of(13)
+    names = made.votes["annotator"].astype(object)
+    names.iloc[:5] = True
+    ranker = urlr.fit(made.votes.assign(annotator=names), made.features, replicates=0)
+    assert any(text.startswith("5 votes name an annotator") for text in ranker.facts.warnings)
+
+
 def test_the_paper_judges_no_people():
     made = crowd_of(10)
     ranker = urlr.fit(made.votes, made.features, method="paper", prune=0.2)
