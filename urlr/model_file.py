@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import tempfile
 import zipfile
 from dataclasses import asdict, fields
@@ -34,6 +35,17 @@ _COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
 _RANKS = ("rank_low", "rank_high")
 _NUMBERS = ("score", "low", "high", "effect")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same model is the same bytes
+
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    EOFError,
+    NotImplementedError,  # another version of the format
+    RuntimeError,  # an encrypted member
+    OSError,  # a place before the beginning
+    ValueError,  # a name in no alphabet
+    struct.error,
+)
+"""All that zipfile says of damaged archives."""
 
 Array = np.ndarray[Any, Any]
 
@@ -112,7 +124,7 @@ def model_from_bytes(data: bytes, *, name: str = "the model") -> Ranker:
     """Rebuild a ranker, checking every part before using it; see `load`."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile:
+    except _UNREADABLE:
         what = "truncated" if data[:2] == b"PK" else "not a model file"
         raise ModelFileError(f"{name} is {what} ({len(data):,} bytes); fetch it again.") from None
     with archive:
@@ -232,8 +244,7 @@ def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
         raise ModelFileError(f"{name}: {member} is packed in a way urlr never writes.")
     try:
         return archive.read(info)
-    # RuntimeError is what zipfile says of an encrypted member.
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError):
+    except _UNREADABLE:
         raise ModelFileError(f"{name}: {member} is damaged; fetch it again.") from None
 
 
