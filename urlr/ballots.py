@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Ballots:
     def has_names(self) -> bool:
         """Whether any vote has a name."""
         return len(self.names) > 0
+
+    def turned(self, which: Mask) -> Ballots:
+        """Return the same ballots, some of them read the other way round."""
+        return replace(self, rows=self.rows.turned(which))
 
 
 def ballots_of(votes: VoteTable) -> Ballots:

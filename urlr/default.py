@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import logit
 
 from urlr.annotators import annotator_table
-from urlr.arrays import Floats, Progress
+from urlr.arrays import Codes, Floats, Mask, Progress
 from urlr.ballots import Ballots, ballots_of
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
@@ -18,7 +18,7 @@ from urlr.preflight import Finding, after_pruning, preflight
 from urlr.prior import PriorSpace
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
-from urlr.robust import RobustFit, folds_of_people, people_left_out, robust_fit
+from urlr.robust import Standing, folds_of_people, people_left_out, robust_fit, standing_of
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap, original_space
 from urlr.tuning import Tuned, tuned_ridge_of
@@ -27,6 +27,12 @@ from urlr.votes import VoteTable
 
 _RIDGE = 30.0
 """Where there are too few votes to tune: scores of standard deviation 0.2 in log-odds."""
+
+_LITTLE = 0.1
+"""Share of the kernel in the prior where items left out ask for little of it."""
+
+_REVERSED = 0.6
+"""Votes of people who are wrong more often than that are read the other way round."""
 
 
 def default_ranker(
@@ -56,39 +62,40 @@ def default_ranker(
     checked.refuse()
 
     remarks: list[Finding] = []
-    tuned = None
     if ballots.n_odd_names:
         said = plural(ballots.n_odd_names, "vote names an", "votes name an")
         text = f"{said} annotator by neither text nor a whole number; they count as nameless."
         remarks.append(Finding("warning", text))
-    if table is not None and feature_map is not None:
-        feature_map, features, tuned = _chosen_space(
-            feature_map, values, table, settings, ballots, fold_rng, progress
-        )
-    ridge = tuned.ridge if tuned is not None else _RIDGE
-    if settings.ridge != "tuned":
-        ridge = float(settings.ridge)
-    elif tuned is None and feature_map is not None:
+    folds = folds_of_people(ballots, people_rng)
+    seed = int(fold_rng.integers(2**32))
+    begun = _begin(ballots, feature_map, values, folds, settings, seed, progress)
+    reversed_people = np.zeros(len(ballots.names), np.bool_)
+    if settings.annotator_rates and settings.turn_reversed:
+        reversed_people = begun.standing.rates.of_annotator > _REVERSED
+    turned = np.append(reversed_people, False)[ballots.annotator] & ~ballots.tie
+    rates = begun.standing.rates
+    if turned.any():
+        as_read = ballots.turned(turned)
+        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress)
+        rates = begun.standing.rates.turned(reversed_people)
+    feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
+    if settings.ridge == "tuned" and tuned is None and feature_map is not None:
         remarks.append(
             Finding(
                 "warning",
                 f"Too few votes to tune the ridge on items left out; {_RIDGE:g} was used.",
             )
         )
-    folds = folds_of_people(ballots, people_rng)
     model = robust_fit(
         ballots,
-        features,
-        tuned,
-        ridge=ridge,
+        begun.standing,
         prune=settings.prune,  # type: ignore[arg-type]  # rules of the paper were refused before
         limit=settings.limit,
-        item_effects=settings.item_effects,
-        annotator_rates=settings.annotator_rates,
-        left_right=settings.left_right,
-        people=folds,
         progress=progress,
     )
+    # From here on, of votes as they were cast.
+    way = np.where(turned, -1.0, 1.0)
+    pruned = model.pruned | turned
     items, every = graph.items, features
     if table is not None and feature_map is not None:
         items = table.items
@@ -101,13 +108,14 @@ def default_ranker(
         n_replicates = replicates_for(ballots.rows.n_rows)
     progress("whom to trust", 0.5)
     margin, judged = people_left_out(model, folds)
-    people = _people(ballots, model, margin, graph.n_items)
+    margin = way * margin
+    people = _people(ballots, rates.of_annotator, pruned, margin, graph.n_items)
     decided = ~ballots.tie & (ballots.weight > 0)
     foretold = {}
     if (decided & judged).any():
         foretold["people"] = Foretold(margin, decided & judged, ballots.weight)
     if tuned is not None and (decided & tuned.judged).any():
-        foretold["items"] = Foretold(tuned.margin, decided & tuned.judged, ballots.weight)
+        foretold["items"] = Foretold(way * tuned.margin, decided & tuned.judged, ballots.weight)
     intervals = None
     taus: dict[str, Tau] = {of: (one.tau(), -1.0, 1.0) for of, one in foretold.items()}
     if n_replicates:
@@ -130,12 +138,14 @@ def default_ranker(
         votes=read,
         ballots=ballots,
         entry=model.entry,
-        suspicion=model.suspicion,
-        support=model.search.damping
-        * ballots.rows.margins(model.found.scores(features), model.found.lean),
-        person=model.search.person - logit(model.rates.typical),
+        suspicion=way * model.suspicion,
+        support=way
+        * model.search.damping
+        * model.rows.margins(model.found.scores(features), model.found.lean),
+        person=way * model.search.person - logit(rates.typical),
         has_features=not alone,
-        pruned=model.pruned,
+        pruned=pruned,
+        turned=turned & ~model.pruned,
         scores=scores[compared],
     )
     counts = ItemCounts.of(
@@ -143,7 +153,7 @@ def default_ranker(
         ballots.rows.loser,
         np.ones(ballots.rows.n_rows),
         ballots.tie,
-        model.pruned,
+        pruned,
         graph.n_items,
     )
     findings = [*checked.findings, *remarks]
@@ -167,10 +177,11 @@ def default_ranker(
             n_items=graph.n_items,
             n_edges=graph.n_edges,
             n_components=checked.n_components,
-            rate=float(model.pruned.mean()),
-            ridge=ridge,
+            rate=float(pruned.mean()),
+            ridge=begun.ridge,
             n_pruned_edges=int(np.count_nonzero(~kept)),
-            n_pruned_votes=int(np.count_nonzero(model.pruned)),
+            n_pruned_votes=int(np.count_nonzero(pruned)),
+            n_turned_votes=int(np.count_nonzero(turned & ~model.pruned)),
             n_tied_at_cut=model.search.tied_at_cut(model.suspicion, model.pruned),
             solver="logistic",
             violation=model.fit.violation,
@@ -183,7 +194,7 @@ def default_ranker(
             if model.penalties.has_items
             else 0.0,
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,
-            typical_error=model.rates.typical,
+            typical_error=rates.typical,
             curved=None if alone else _is_curved(feature_map),
         ),
         evidence=evidence,
@@ -216,42 +227,76 @@ def _is_curved(feature_map: FeatureMap | None) -> bool:
     return isinstance(last, PriorSpace) and len(last.landmarks) > 0
 
 
-def _chosen_space(
-    feature_map: FeatureMap,
-    values: Floats,
-    table: FeatureTable,
-    settings: FitSettings,
-    ballots: Ballots,
-    rng: np.random.Generator,
-    progress: Progress,
-) -> tuple[FeatureMap, Floats, Tuned | None]:
-    """Tune the ridge with and without kernel features; without if clearly better on items left out.
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """All that is estimated before votes are judged one by one."""
 
-    Clearly: by more than two standard errors of the difference, vote by vote. Choosing whichever
-    is better loses half of what the kernel gains to the noise of the choice.
+    feature_map: FeatureMap | None
+    features: Floats
+    tuned: Tuned | None
+    ridge: float
+    standing: Standing
+
+
+def _begin(
+    ballots: Ballots,
+    feature_map: FeatureMap | None,
+    values: Floats,
+    folds: Codes,
+    settings: FitSettings,
+    seed: int,
+    progress: Progress,
+) -> _Begun:
+    """Tune on items left out, then see whom to trust."""
+    features = _features(feature_map, values)
+    tuned = None
+    if feature_map is not None:
+        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
+    ridge = tuned.ridge if tuned is not None else _RIDGE
+    if settings.ridge != "tuned":
+        ridge = float(settings.ridge)
+    standing = standing_of(
+        ballots,
+        features,
+        tuned,
+        ridge=ridge,
+        item_effects=settings.item_effects,
+        annotator_rates=settings.annotator_rates,
+        left_right=settings.left_right,
+        people=folds,
+        progress=progress,
+    )
+    return _Begun(feature_map, features, tuned, ridge, standing)
+
+
+def _chosen_space(
+    feature_map: FeatureMap, values: Floats, ballots: Ballots, seed: int, progress: Progress
+) -> tuple[FeatureMap, Floats, Tuned | None]:
+    """Tune the ridge, and the share of the kernel in the prior, on items left out.
+
+    Between much and little, not in or out: wherever the choice falls by chance, little is lost.
     """
     features = _features(feature_map, values)
-    seed = int(rng.integers(2**32))
     rows = replace(ballots.rows, features=features)
     fold_rng = np.random.default_rng(seed)
     tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, progress=progress)
     if tuned is None or not _is_curved(feature_map):
         return feature_map, features, tuned
-    straight_map = _space(values, table, settings, curved=False, rng=rng)
-    straight = _features(straight_map, values)
+    *before, prior = feature_map.steps
+    assert isinstance(prior, PriorSpace)
+    less_map = replace(feature_map, steps=(*before, prior.bending_less(_LITTLE)))
+    less = _features(less_map, values)
+    rows = replace(rows, features=less)
     fold_rng = np.random.default_rng(seed)
-    plain = tuned_ridge_of(
-        replace(rows, features=straight), ballots.weight, rng=fold_rng, near=tuned.ridge
-    )
-    if plain is None:
-        return feature_map, features, tuned
-    gain = (tuned.losses(rows, ballots.weight) - plain.losses(rows, ballots.weight))[tuned.judged]
-    if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
-        return straight_map, straight, plain
+    other = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, near=tuned.ridge)
+    if other is not None and other.loss < tuned.loss:
+        return less_map, less, other
     return feature_map, features, tuned
 
 
-def _people(ballots: Ballots, model: RobustFit, margin: Floats, n_items: int) -> pd.DataFrame:
+def _people(
+    ballots: Ballots, error_rate: Floats, pruned: Mask, margin: Floats, n_items: int
+) -> pd.DataFrame:
     side = ballots.rows.side if ballots.has_sides else None
     return annotator_table(
         winner=ballots.rows.winner,
@@ -261,8 +306,8 @@ def _people(ballots: Ballots, model: RobustFit, margin: Floats, n_items: int) ->
         annotator=ballots.annotator,
         names=ballots.names,
         n_items=n_items,
-        error_rate=model.rates.of_annotator,
-        pruned=model.pruned,
+        error_rate=error_rate,
+        pruned=pruned,
         side=side,
         seconds=ballots.seconds,
     )

@@ -347,12 +347,36 @@ def follow_path(
 
 
 @njit(cache=True)
-def row_margins(
-    winner: Codes, loser: Codes, side: Floats, scores: Floats, lean: float, out: Floats
-) -> None:
-    """Fill the score of the winner less that of the loser, and the lean, of every row."""
+def row_odds(
+    winner: Codes, loser: Codes, side: Floats, odds: Floats, inverse: Floats, lean: float
+) -> Floats:
+    """exp(m) of every row, from the exponentials of the scores, of their negatives and of the lean.
+
+    An exponential per item instead of one per row.
+    """
+    leans = np.array([1.0 / lean, 1.0, lean])
+    out = np.empty(winner.size)
     for row in range(winner.size):
-        out[row] = scores[winner[row]] - scores[loser[row]] + lean * side[row]
+        out[row] = odds[winner[row]] * inverse[loser[row]] * leans[int(side[row]) + 1]
+    return out
+
+
+@njit(cache=True)
+def ends_sum(winner: Codes, loser: Codes, per_row: Floats, n_items: int) -> Floats:
+    """Sum over the rows that touch an item."""
+    out = np.zeros(n_items)
+    for row in range(winner.size):
+        out[winner[row]] += per_row[row]
+        out[loser[row]] += per_row[row]
+    return out
+
+
+@njit(cache=True)
+def times_drawn(draws: Codes, out: Floats) -> None:
+    """Count how often every row was drawn."""
+    out[:] = 0.0
+    for row in draws:
+        out[row] += 1.0
 
 
 @njit(cache=True, error_model="numpy")

@@ -9,13 +9,13 @@ penalties are the logarithms of normal priors on beta and u.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import linalg
 
 from urlr import kernels
-from urlr.arrays import Codes, Floats
+from urlr.arrays import Codes, Floats, Mask
 from urlr.errors import ConvergenceError
 
 _NEWTON_STEPS = 100
@@ -54,11 +54,18 @@ class Comparisons:
         margins: Floats = scores[self.winner] - scores[self.loser]
         return margins + lean * self.side if lean else margins
 
+    def turned(self, which: Mask) -> Comparisons:
+        """Return the same votes, some of them read the other way round."""
+        return replace(
+            self,
+            winner=np.where(which, self.loser, self.winner),
+            loser=np.where(which, self.winner, self.loser),
+            side=np.where(which, -self.side, self.side),
+        )
+
     def degree(self, per_row: Floats) -> Floats:
         """Sum over the rows that touch an item."""
-        n = self.n_items
-        total = np.bincount(self.winner, per_row, n) + np.bincount(self.loser, per_row, n)
-        return np.asarray(total, np.float64)
+        return kernels.ends_sum(self.winner, self.loser, per_row, self.n_items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +231,6 @@ class _Problem:
     ) -> None:
         self.rows, self.weight, self.limit, self.penalties = rows, weight, limit, penalties
         self.curvature = np.zeros(rows.n_rows)
-        self.odds = np.empty(rows.n_rows)
         d, n = rows.features.shape[1], rows.n_items
         ridge = np.empty(d + n + 1)
         ridge[:d] = penalties.features
@@ -242,11 +248,7 @@ class _Problem:
     def gradient(self, point: Floats) -> Floats:
         """Gradient at the point; remembers the curvature."""
         rows = self.rows
-        kernels.row_margins(
-            rows.winner, rows.loser, rows.side, self._scores(point), point[-1], self.odds
-        )
-        np.clip(self.odds, -_FARTHEST, _FARTHEST, out=self.odds)
-        np.exp(self.odds, out=self.odds)
+        odds = self._odds(self._scores(point), float(point[-1]))
         pull, lean_pull = kernels.logistic_pull(
             rows.winner,
             rows.loser,
@@ -254,7 +256,7 @@ class _Problem:
             self.weight,
             rows.target,
             self.limit,
-            self.odds,
+            odds,
             rows.n_items,
             self.curvature,
         )
@@ -265,12 +267,12 @@ class _Problem:
         return float((np.abs(gradient) / self.reach).max())
 
     def reach_of(self, step: Floats) -> float:
-        """Most by which a step changes a margin."""
-        rows = self.rows
-        kernels.row_margins(
-            rows.winner, rows.loser, rows.side, self._scores(step), step[-1], self.odds
-        )
-        return float(np.abs(self.odds).max(initial=0.0))
+        """Most by which a step changes a margin, or a little more."""
+        scores, lean = self._scores(step), float(step[-1])
+        most = float(np.ptp(scores)) + abs(lean) if scores.size else 0.0
+        if most <= _LONGEST:
+            return most
+        return float(np.abs(self.rows.margins(scores, lean)).max(initial=0.0))
 
     def newton_step(self, gradient: Floats, metric: Metric, *, accuracy: float) -> Floats:
         """Solve H s = -g by preconditioned conjugate gradients, to a relative accuracy."""
@@ -291,6 +293,17 @@ class _Problem:
             energy, previous = float(rest @ scaled), energy
             direction = scaled + (energy / previous) * direction
         return step
+
+    def _odds(self, scores: Floats, lean: float) -> Floats:
+        """exp(m) of every row."""
+        rows = self.rows
+        scores = scores - scores.mean() if scores.size else scores
+        if max(float(np.abs(scores).max(initial=0.0)), abs(lean)) < _FARTHEST / 3:
+            odds = np.exp(scores)
+            return kernels.row_odds(
+                rows.winner, rows.loser, rows.side, odds, 1.0 / odds, float(np.exp(lean))
+            )
+        return np.exp(np.clip(rows.margins(scores, lean), -_FARTHEST, _FARTHEST))
 
     def _scores(self, point: Floats) -> Floats:
         scores = self.rows.features @ point[: self.d]

@@ -7,7 +7,7 @@ of a Laplace kernel, which bends, stand beside the straight columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,8 +21,8 @@ _FARTHEST = 3.0
 """Standard deviations beyond which a value counts no more."""
 _POWER = 0.25
 """A direction's columns are scaled by its variance to this power."""
-_BENT = 0.4
-"""Share of the kernel in the prior variance of a score."""
+BENT = 0.4
+"""Share of the kernel in the prior variance of a score, as fitted."""
 _MOST_DIRECTIONS = 300
 _LANDMARKS = 500
 _MOST_COMPONENTS = 100
@@ -89,14 +89,26 @@ class PriorSpace:
         strong = np.flatnonzero(spectrum > _SMALLEST * spectrum[-1])[::-1][:_MOST_COMPONENTS]
         vectors = vectors[:, strong]
         vectors *= signs_of(vectors)
-        scale = np.sqrt(_BENT * n / float(spectrum[strong].sum()))
+        scale = np.sqrt(BENT * n / float(spectrum[strong].sum()))
         return cls(
             gamma,
             centre,
-            directions * np.sqrt(1.0 - _BENT),
+            directions * np.sqrt(1.0 - BENT),
             np.ascontiguousarray(landmarks),
             np.ascontiguousarray(whiten @ vectors * scale),
             mean @ vectors * scale,
+        )
+
+    def bending_less(self, share: float) -> PriorSpace:
+        """Return the space as fitted, but with this share of the kernel, between 0 and 1."""
+        if len(self.landmarks) == 0:
+            return self
+        bent = np.sqrt(share / BENT)
+        return replace(
+            self,
+            directions=self.directions * np.sqrt((1.0 - share) / (1.0 - BENT)),
+            weights=self.weights * bent,
+            offset=self.offset * bent,
         )
 
     @property

@@ -41,6 +41,7 @@ class Facts:
     n_pruned_edges: int
     """Edges that lost all their votes."""
     n_pruned_votes: int
+    """Votes that do not count as they were cast."""
     n_tied_at_cut: int
     """Kept edges (of the default: votes) exactly as suspicious as the last pruned one."""
     solver: str
@@ -61,6 +62,8 @@ class Facts:
     """Log-odds for the item shown on the left; None where sides are not known."""
     typical_error: float | None = None
     """Error rate of a typical person."""
+    n_turned_votes: int = 0
+    """Pruned votes of reversed people, which count the other way round."""
     curved: bool | None = None
     """Whether kernel features stand beside the straight ones."""
 

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
 from urlr.logistic import logistic_fit
+from urlr.refit import refit
 from urlr.robust import RobustFit
 
 LEVEL = 0.9
@@ -98,9 +100,10 @@ def score_intervals(
     ranks = np.empty((n_replicates, scores.size), np.int32)
     taus = np.zeros((n_replicates, len(foretold)))
     limit = model.search.limit
+    counts = np.empty(n)
     for turn in range(n_replicates):
         progress("how sure", turn / n_replicates)
-        counts = np.bincount(rng.integers(0, n, n, dtype=np.int32), minlength=n)
+        kernels.times_drawn(rng.integers(0, n, n, dtype=np.int32), counts)
         taus[turn] = [one.tau(counts) for one in foretold]
         weight = model.weight * counts
         found = logistic_fit(
@@ -113,7 +116,7 @@ def score_intervals(
         )
         suspected = model.search.suspicion(model.rows, found)
         pruned = model.search.pruned(suspected, weight)
-        fitted = logistic_fit(
+        fitted = refit(
             model.rows,
             weight * ~pruned,
             model.penalties,

@@ -18,6 +18,7 @@ from urlr.arrays import Codes, Floats, Mask, Progress, no_progress
 from urlr.ballots import Ballots
 from urlr.item_effects import item_variance, score_variance
 from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.refit import Refit, refit
 from urlr.suspicion import ErrorRates, calibration, error_rates
 from urlr.tuning import Tuned
 
@@ -91,25 +92,50 @@ class RobustFit:
     """(n_rows,)"""
     found: LogisticFit
     """The fit of the search."""
-    fit: LogisticFit
+    fit: Refit
     """The ranking."""
 
 
-def robust_fit(
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How much everybody is to be trusted, and what that was judged by."""
+
+    rows: Comparisons
+    """The votes, in the feature space."""
+    ranking: Penalties
+    search: Penalties
+    """The same without item effects, which would believe a campaign."""
+    rates: ErrorRates
+    rate: Floats
+    """(n_rows,) error rate of whoever cast the vote."""
+    weight: Floats
+    """(n_rows,) of the vote times the reliability of whoever cast it."""
+    margin: Floats
+    """(n_rows,) calibrated log-odds of the vote, by fits that know one of its items or none."""
+    counted: Mask
+    """(n_rows,) decided votes that have such a margin."""
+
+    def damping(self, margin: Floats) -> float:
+        """How much less sure of votes the fits are that have not seen their items, 1 at most."""
+        if not self.counted.any():
+            return 1.0
+        sure = _size(margin[self.counted])
+        return min(1.0, _size(self.margin[self.counted]) / max(sure, 1e-12))
+
+
+def standing_of(
     ballots: Ballots,
     features: Floats,
     tuned: Tuned | None,
     *,
     ridge: float,
-    prune: float | Literal["auto"],
-    limit: float,
     item_effects: bool,
     annotator_rates: bool,
     left_right: bool,
     people: Codes,
     progress: Progress = no_progress,
-) -> RobustFit:
-    """Judge the votes and rank the items.
+) -> Standing:
+    """Find how much items differ beyond their features and how often everybody is wrong.
 
     Parameters
     ----------
@@ -124,46 +150,54 @@ def robust_fit(
     """
     rows = replace(ballots.rows, features=features)
     lean = 1.0 if left_right and ballots.has_sides else np.inf
-    alone = features.shape[1] == 0
     progress("how much items differ", 0.0)
-    if alone:
+    if features.shape[1] == 0:
         variance = score_variance(rows, ballots.weight, lean=lean)
-        penalties = Penalties(ridge, 1.0 / variance, lean)
-        search_penalties = penalties
-        # Where margins are small, as in a chain, every vote would pull by the limit alone, and
-        # nothing but wins less losses would count.
-        limit = 1.0
+        ranking = search = Penalties(ridge, 1.0 / variance, lean)
     else:
-        search_penalties = Penalties(ridge, np.inf, lean)
-        plain = logistic_fit(rows, ballots.weight, search_penalties, tolerance=1e-4)
+        search = Penalties(ridge, np.inf, lean)
+        plain = logistic_fit(rows, ballots.weight, search, tolerance=1e-4)
         variance = item_variance(rows, ballots.weight, plain.scores(features), plain.lean)
         own = item_effects and variance * _SHRINK > _LEAST_VARIANCE
-        penalties = replace(search_penalties, items=1.0 / (_SHRINK * variance) if own else np.inf)
+        ranking = replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
     progress("whom to trust", 0.0)
     who = ballots.annotator if annotator_rates else np.full(rows.n_rows, -1, np.int32)
     weight = ballots.weight
     for _ in range(_ROUNDS if annotator_rates and ballots.has_names else 1):
-        margin, counted = _honest_margins(ballots, rows, weight, penalties, tuned, people)
+        margin, counted = _honest_margins(ballots, rows, weight, ranking, tuned, people)
         rates = error_rates(margin, counted, ballots.weight, who, len(ballots.names))
         weight = ballots.weight * rates.reliability(who)
+    return Standing(rows, ranking, search, rates, rates.of_votes(who), weight, margin, counted)
+
+
+def robust_fit(
+    ballots: Ballots,
+    standing: Standing,
+    *,
+    prune: float | Literal["auto"],
+    limit: float,
+    progress: Progress = no_progress,
+) -> RobustFit:
+    """Judge the votes and rank the items."""
+    rows, weight = standing.rows, standing.weight
+    if rows.features.shape[1] == 0:
+        # Where margins are small, as in a chain, every vote would pull by the limit alone, and
+        # nothing but wins less losses would count.
+        limit = 1.0
     progress("finding outliers", 0.0)
-    entry, found = _link_path(rows, weight, search_penalties, limit)
-    sure = rows.margins(found.scores(features), found.lean)
-    damping = 1.0
-    if counted.any():
-        damping = min(1.0, _size(margin[counted]) / max(_size(sure[counted]), 1e-12))
-    person = logit(rates.of_votes(who))
-    search = Search(search_penalties, limit, damping, person, prune)
+    entry, found = _link_path(rows, weight, standing.search, limit)
+    damping = standing.damping(rows.margins(found.scores(rows.features), found.lean))
+    search = Search(standing.search, limit, damping, logit(standing.rate), prune)
     suspected = search.suspicion(rows, found)
     pruned = search.pruned(suspected, ballots.weight)
     progress("fitting the ranking", 0.0)
-    fitted = logistic_fit(rows, weight * ~pruned, penalties, limit=limit, start=found)
+    fitted = refit(rows, weight * ~pruned, standing.ranking, limit=limit, start=found)
     return RobustFit(
         rows=rows,
         weight=weight,
-        penalties=penalties,
+        penalties=standing.ranking,
         search=search,
-        rates=rates,
+        rates=standing.rates,
         entry=entry,
         suspicion=suspected,
         pruned=pruned,
@@ -182,7 +216,7 @@ def people_left_out(model: RobustFit, fold: Codes) -> tuple[Floats, Mask]:
         out = fold == held
         if out.all():
             continue
-        fitted = logistic_fit(
+        fitted = refit(
             model.rows, weight * ~out, model.penalties, limit=limit, start=model.fit, tolerance=1e-3
         )
         margins = model.rows.margins(fitted.scores(model.rows.features), fitted.lean)

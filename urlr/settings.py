@@ -15,7 +15,15 @@ Method = Literal["robust", "paper"]
 OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
 Prune = float | Literal["auto"] | RateRule
 
-_OF_ROBUST = ("limit", "curved", "item_effects", "annotator_rates", "left_right", "replicates")
+_OF_ROBUST = (
+    "limit",
+    "curved",
+    "item_effects",
+    "annotator_rates",
+    "turn_reversed",
+    "left_right",
+    "replicates",
+)
 _OF_PAPER = ("ranking", "outlier_space", "components", "outlier_ridge", "solver")
 
 
@@ -35,11 +43,14 @@ class FitSettings:
     """Robust: the most a vote may pull, the penalty of its outlier variable inside the link; 1
     for no outlier variables."""
     curved: bool = True
-    """Robust: kernel features beside the straight ones, unless items left out say otherwise."""
+    """Robust: kernel features beside the straight ones, as much as items left out support."""
     item_effects: bool = True
     """Robust: a shrunken effect of its own for every compared item."""
     annotator_rates: bool = True
     """Robust: weigh votes by the estimated error rate of whoever cast them."""
+    turn_reversed: bool = True
+    """Robust: read the votes of people who nearly always vote the wrong way the other way round;
+    else they only count for nothing."""
     left_right: bool = True
     """Robust: allow for a lean to the item shown on the left, where the votes say which."""
     replicates: int | None = None
@@ -112,7 +123,7 @@ class FitSettings:
             if not may_lack and (not isinstance(value, kinds) or isinstance(value, bool)):
                 wanted = "a whole number" if name in whole else "a number or the name of a rule"
                 raise ValueError(f"{name} is {value!r}; it must be {wanted}.")
-        for name in ("curved", "item_effects", "annotator_rates", "left_right"):
+        for name in ("curved", "item_effects", "annotator_rates", "turn_reversed", "left_right"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
 

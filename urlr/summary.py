@@ -61,6 +61,11 @@ def _pruned_votes(ranker: Ranker) -> str:
         f"Set {facts.n_pruned_votes:,} of {plural(counted, 'vote')} aside "
         f"({facts.n_pruned_votes / counted:.1%}), {why} given who cast them and all other votes."
     )
+    if facts.n_turned_votes:
+        text += (
+            f" {facts.n_turned_votes:,} of these, by people who vote the wrong way round, count "
+            "the other way."
+        )
     if facts.n_tied_at_cut:
         tied = plural(facts.n_tied_at_cut, "kept vote is", "kept votes are")
         text += f" {tied} just as suspicious as the last of these: there the cut is arbitrary."

@@ -11,7 +11,7 @@ Skene (1979) for comparisons.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -36,6 +36,11 @@ class ErrorRates:
     """(n_annotators,) each one's own, shrunk towards the typical one."""
     nameless: float
     """Of the votes without a name, taken together."""
+
+    def turned(self, who: Mask) -> ErrorRates:
+        """Return the rates of votes as cast, from those of votes read the other way round."""
+        own = np.where(who, 1.0 - self.of_annotator, self.of_annotator)
+        return replace(self, of_annotator=own)
 
     def of_votes(self, annotator: Codes) -> Floats:
         """(n_rows,) error rate of whoever cast each vote."""

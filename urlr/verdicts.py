@@ -25,12 +25,13 @@ VERDICT_REASONS = (
     "called equal, but the ranking puts one well ahead",
     "the features put the loser ahead",
     "cast by someone whose votes are often wrong",
+    "cast by someone who votes the wrong way round: read the other way",
     "the features hardly support it",
     "among the least supported of all votes",
     *REASONS[1:],
 )
 """Every value of the `reason` column of the verdicts; the first for votes that are kept."""
-_AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON, _HARDLY, _LEAST = range(1, 9)
+(_AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON, _TURNED, _HARDLY, _LEAST) = range(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,9 @@ class LinkEvidence:
     """(n_ballots,) log-odds of being wrong of whoever cast it, over those of a typical person."""
     has_features: bool
     pruned: Mask
-    """(n_ballots,)"""
+    """(n_ballots,) votes that do not count as they were cast."""
+    turned: Mask
+    """(n_ballots,) those of them that count the other way round."""
     scores: Floats
     """(n_items compared,)"""
 
@@ -116,6 +119,7 @@ class LinkEvidence:
         else:
             why = np.where(margin[cut] < 0, _AGAINST, _LEAST)
         why = np.where(self.person[cut] > np.maximum(against, 0.0), _PERSON, why)
+        why = np.where(self.turned[cut], _TURNED, why)
         return _table(
             self.votes,
             spread(self.pruned, False),

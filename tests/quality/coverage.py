@@ -23,6 +23,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "honest": {},
     "a fifth of the people reversed": {"shares": AnnotatorShares(reversed=0.2)},
     "a fifth of the votes a campaign": {"campaign_votes": 0.2},
+    "a fifth of the people careless": {"shares": AnnotatorShares(careless=0.2)},
+    "a fifth reversed, ten votes a person": {
+        "shares": AnnotatorShares(reversed=0.2),
+        "n_annotators": 300,
+    },
     "no features": {},
     "half of the truth private": {"private": 0.5},
 }
@@ -32,13 +37,13 @@ REPLICATES = 100
 
 def drawn(name: str, seed: int, round_: int) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[Any]]:
     """The same items and people of a seed, other pairs and votes in every round."""
-    settings = {"private": 0.3, "curvature": 0.1, "error_ratio": 0.15} | SETTINGS[name]
+    settings = {"private": 0.3, "curvature": 0.1, "error_ratio": 0.15, "n_annotators": 60}
+    settings |= SETTINGS[name]
     made = crowd(
         rng=_SameCrowd(seed, round_),
         n_items=100,
         n_features=8,
         n_votes=3000,
-        n_annotators=60,
         **settings,
     )
     return made.votes, made.features, made.truth

@@ -164,8 +164,8 @@ def _logistic_coefficients(pairs: _Pairs, ridge: float, *, start: Floats | None 
     return np.asarray(model.coef_[0], np.float64)
 
 
-LEAVES = (3, 7, 15)
-TREES = (10, 25, 50, 100, 200)
+LEAVES = (3, 7)
+TREES = (10, 25, 50, 100)
 
 
 def lightgbm_ranker(votes: pd.DataFrame, features: pd.DataFrame, seed: int) -> pd.Series[Any]:

@@ -1,0 +1,78 @@
+"""The ranking: coefficients that no single item can bend, then what each item has of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from urlr.arrays import Floats
+from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+
+_WIDER = 4.0
+"""Times the variance of the effects that items are allowed while coefficients are sought."""
+_SLOPE_RIDGE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refit:
+    """Scores of items: coefficients times features, and effects."""
+
+    coefficients: Floats
+    """(n_features,)"""
+    effects: Floats
+    """(n_items,) zeros where items have none."""
+    lean: float
+    violation: float
+    """Largest pull left on an item or coefficient, relative to what it could be."""
+    first: LogisticFit
+    """The fit that the coefficients come from."""
+    second: LogisticFit | None
+    """The fit that the effects come from, where it is another."""
+
+    def scores(self, features: Floats) -> Floats:
+        """Phi beta + u of the compared items."""
+        return features @ self.coefficients + self.effects
+
+
+def refit(
+    rows: Comparisons,
+    weight: Floats,
+    penalties: Penalties,
+    *,
+    limit: float,
+    start: Refit | LogisticFit | None = None,
+    tolerance: float = 1e-6,
+) -> Refit:
+    """Fit the coefficients while items may differ widely, then the effects at their own variance.
+
+    An item with a wide effect explains its votes itself, however many they are: a tenth of the
+    items that a campaign pushes by a fifth of the votes has the say of a tenth of the items, not
+    of all those votes. The effects are then shrunk, around the coefficients times one factor,
+    because the scores of the pushed items themselves should not follow either.
+    """
+    before = start if isinstance(start, Refit) else None
+    begin = before.first if before is not None else start
+    assert not isinstance(begin, Refit)
+    if not penalties.has_items or rows.features.shape[1] == 0:
+        only = logistic_fit(rows, weight, penalties, limit=limit, start=begin, tolerance=tolerance)
+        return Refit(only.coefficients, only.effects, only.lean, only.violation, only, None)
+    wide = replace(penalties, items=penalties.items / _WIDER)
+    first = logistic_fit(rows, weight, wide, limit=limit, start=begin, tolerance=tolerance)
+    line = replace(rows, features=(rows.features @ first.coefficients)[:, np.newaxis])
+    second = logistic_fit(
+        line,
+        weight,
+        replace(penalties, features=_SLOPE_RIDGE),
+        limit=limit,
+        start=None if before is None else before.second,
+        tolerance=tolerance,
+    )
+    return Refit(
+        first.coefficients * float(second.coefficients[0]),
+        second.effects,
+        second.lean,
+        max(first.violation, second.violation),
+        first,
+        second,
+    )
