@@ -156,6 +156,7 @@ def _fit(arguments: argparse.Namespace) -> None:
             item_effects=arguments.item_effects,
             annotator_rates=arguments.annotator_rates,
             turn_reversed=arguments.turn_reversed,
+            ties=arguments.ties,
             left_right=arguments.left_right,
             replicates=arguments.replicates,
             ranking=arguments.ranking,
@@ -309,7 +310,8 @@ def _add_robust(method: Any) -> None:
         ("curved", "kernel features beside the straight ones"),
         ("item-effects", "an effect of its own for every compared item"),
         ("annotator-rates", "weighing votes by the error rate of whoever cast them"),
-        ("turn-reversed", "reading the votes of reversed people the other way round"),
+        ("turn-reversed", "reading the votes of people who are mostly wrong the other way round"),
+        ("ties", "ties, each half a vote either way"),
         ("left-right", "allowing for a lean to the item shown on the left"),
     ):
         method.add_argument(

@@ -32,7 +32,12 @@ _LITTLE = 0.1
 """Share of the kernel in the prior where items left out ask for little of it."""
 
 _REVERSED = 0.6
-"""Votes of people who are wrong more often than that are read the other way round."""
+"""Votes of people who are wrong more often than that are read the other way round.
+
+In simulated crowds with one person in twenty reversed and a third careless, 0.6 caught 83 of 84
+reversed people and 81 of 540 careless ones, 0.8 as many and 4; scores were equally good, the votes
+of somebody careless being worth as little either way.
+"""
 
 
 def default_ranker(
@@ -41,6 +46,8 @@ def default_ranker(
     """Fit the default; see `urlr.robust` for the method."""
     graph = graph_of(read)
     ballots = ballots_of(read)
+    if not settings.ties:
+        ballots = replace(ballots, weight=np.where(ballots.tie, 0.0, ballots.weight))
     values = np.zeros((graph.n_items, 0))
     if table is not None:
         values = table.values[positions(table.items, graph.items)]
@@ -76,7 +83,8 @@ def default_ranker(
     rates = begun.standing.rates
     if turned.any():
         as_read = ballots.turned(turned)
-        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress)
+        near = begun.ridge
+        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress, near=near)
         rates = begun.standing.rates.turned(reversed_people)
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
     if settings.ridge == "tuned" and tuned is None and feature_map is not None:
@@ -246,12 +254,15 @@ def _begin(
     settings: FitSettings,
     seed: int,
     progress: Progress,
+    near: float | None = None,
 ) -> _Begun:
-    """Tune on items left out, then see whom to trust."""
+    """Tune on items left out, near a ridge if one is known, then see whom to trust."""
     features = _features(feature_map, values)
     tuned = None
     if feature_map is not None:
-        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
+        feature_map, features, tuned = _chosen_space(
+            feature_map, values, ballots, seed, near, progress
+        )
     ridge = tuned.ridge if tuned is not None else _RIDGE
     if settings.ridge != "tuned":
         ridge = float(settings.ridge)
@@ -270,7 +281,12 @@ def _begin(
 
 
 def _chosen_space(
-    feature_map: FeatureMap, values: Floats, ballots: Ballots, seed: int, progress: Progress
+    feature_map: FeatureMap,
+    values: Floats,
+    ballots: Ballots,
+    seed: int,
+    near: float | None,
+    progress: Progress,
 ) -> tuple[FeatureMap, Floats, Tuned | None]:
     """Tune the ridge, and the share of the kernel in the prior, on items left out.
 
@@ -279,7 +295,7 @@ def _chosen_space(
     features = _features(feature_map, values)
     rows = replace(ballots.rows, features=features)
     fold_rng = np.random.default_rng(seed)
-    tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, progress=progress)
+    tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, near=near, progress=progress)
     if tuned is None or not _is_curved(feature_map):
         return feature_map, features, tuned
     *before, prior = feature_map.steps

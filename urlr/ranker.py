@@ -63,7 +63,7 @@ class Facts:
     typical_error: float | None = None
     """Error rate of a typical person."""
     n_turned_votes: int = 0
-    """Pruned votes of reversed people, which count the other way round."""
+    """Pruned votes of people who are mostly wrong, which count the other way round."""
     curved: bool | None = None
     """Whether kernel features stand beside the straight ones."""
 

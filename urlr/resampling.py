@@ -23,6 +23,12 @@ _SIZES = ((200_000, 200), (2_000_000, 50))
 _FEWEST = 20
 """Replicates of more votes than the last size above."""
 _TOLERANCE = 1e-3
+_WIDER = 1.1
+"""Factor on the spread over the replicates, for the penalties, which are not tuned anew in each.
+
+Without it 84 to 91 % of simulated intervals held the procedure's own expected score; error rates
+estimated anew in each replicate made no difference (0.1 %).
+"""
 
 
 def replicates_for(n_votes: int) -> int:
@@ -58,7 +64,7 @@ class Intervals:
 
     n_replicates: int
     low: Floats
-    """(n_items,) score less 1.645 standard deviations over the replicates."""
+    """(n_items,) score less 1.1 x 1.645 standard deviations over the replicates."""
     high: Floats
     rank_low: Ints
     """(n_items,) best rank, 5 % quantile over the replicates."""
@@ -131,7 +137,7 @@ def score_intervals(
         squares += moved**2
         ranks[turn] = ranks_of(drawn)
     spread = np.sqrt(np.maximum(squares - total**2 / n_replicates, 0.0) / (n_replicates - 1))
-    reach = float(stats.norm.ppf(0.5 + LEVEL / 2)) * spread
+    reach = _WIDER * float(stats.norm.ppf(0.5 + LEVEL / 2)) * spread
     own = ranks_of(scores)
     tails = [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]
     ends = np.quantile(ranks, tails, axis=0, method="nearest")

@@ -21,6 +21,7 @@ _OF_ROBUST = (
     "item_effects",
     "annotator_rates",
     "turn_reversed",
+    "ties",
     "left_right",
     "replicates",
 )
@@ -49,8 +50,10 @@ class FitSettings:
     annotator_rates: bool = True
     """Robust: weigh votes by the estimated error rate of whoever cast them."""
     turn_reversed: bool = True
-    """Robust: read the votes of people who nearly always vote the wrong way the other way round;
-    else they only count for nothing."""
+    """Robust: read the votes of people who are mostly wrong the other way round; else they count
+    for nothing."""
+    ties: bool = True
+    """Robust: a tie is half a vote each way; else ties count for nothing."""
     left_right: bool = True
     """Robust: allow for a lean to the item shown on the left, where the votes say which."""
     replicates: int | None = None
@@ -123,7 +126,14 @@ class FitSettings:
             if not may_lack and (not isinstance(value, kinds) or isinstance(value, bool)):
                 wanted = "a whole number" if name in whole else "a number or the name of a rule"
                 raise ValueError(f"{name} is {value!r}; it must be {wanted}.")
-        for name in ("curved", "item_effects", "annotator_rates", "turn_reversed", "left_right"):
+        for name in (
+            "curved",
+            "item_effects",
+            "annotator_rates",
+            "turn_reversed",
+            "ties",
+            "left_right",
+        ):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
 

@@ -63,8 +63,8 @@ def _pruned_votes(ranker: Ranker) -> str:
     )
     if facts.n_turned_votes:
         text += (
-            f" {facts.n_turned_votes:,} of these, by people who vote the wrong way round, count "
-            "the other way."
+            f" {facts.n_turned_votes:,} of these, by people whose votes are mostly wrong, count "
+            "the other way round."
         )
     if facts.n_tied_at_cut:
         tied = plural(facts.n_tied_at_cut, "kept vote is", "kept votes are")

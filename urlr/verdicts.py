@@ -25,7 +25,7 @@ VERDICT_REASONS = (
     "called equal, but the ranking puts one well ahead",
     "the features put the loser ahead",
     "cast by someone whose votes are often wrong",
-    "cast by someone who votes the wrong way round: read the other way",
+    "cast by someone whose votes are mostly wrong: read the other way round",
     "the features hardly support it",
     "among the least supported of all votes",
     *REASONS[1:],

@@ -137,7 +137,8 @@ def test_annotators_are_written_where_votes_have_names_and_by_the_default(comman
         ),
         (
             "--method robust --prune 0.1 --ridge 5 --limit 0.6 --no-curved --no-item-effects "
-            "--no-annotator-rates --no-left-right --replicates 2 --chi-square 1 --seed 9",
+            "--no-annotator-rates --no-turn-reversed --no-ties --no-left-right --replicates 2 "
+            "--chi-square 1 --seed 9",
             {
                 "prune": 0.1,
                 "ridge": 5.0,
@@ -145,6 +146,8 @@ def test_annotators_are_written_where_votes_have_names_and_by_the_default(comman
                 "curved": False,
                 "item_effects": False,
                 "annotator_rates": False,
+                "turn_reversed": False,
+                "ties": False,
                 "left_right": False,
                 "replicates": 2,
                 "chi_square": 1,

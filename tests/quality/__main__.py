@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,12 +20,14 @@ import pandas as pd
 
 from tests.quality.methods import METHODS, REFERENCE
 from tests.quality.sets import VoteSet, arguments, faces, images, simulated
-from tests.quality.trials import CONDITIONS, DENSITIES, Condition, trial
+from tests.quality.trials import CONDITIONS, DENSITIES, ERROR_FREE, Condition, trial
 from urlr.errors import UrlrError
 
 READ = {"faces": faces, "images": images, "arguments": arguments}
 """Sets with data: they make up the means; the simulated set is shown apart."""
-SIMULATED = "simulated"
+DRAWN = {"simulated": simulated, "leaning": partial(simulated, left_bias=0.3)}
+"""Shown apart; in the second a third of the votes simply goes to the left."""
+HAVE_TRUTH = ("faces", *DRAWN)
 MEASURES = ["unseen", "held_out"]
 KEY = ["set", "density", "condition", "seed", "method"]
 COLUMNS = [*KEY, *MEASURES, "seconds"]
@@ -53,12 +55,14 @@ class Work:
 def main() -> int:
     """Parse the command line, run what has no row yet, print the tables."""
     chosen = _options()
-    names = [name for name in chosen.sets if name == SIMULATED or _has_data(name, chosen.data)]
+    names = [name for name in chosen.sets if name in DRAWN or _has_data(name, chosen.data)]
     chosen.out.mkdir(parents=True, exist_ok=True)
     file = chosen.out / "rows.csv"
     wanted = pd.MultiIndex.from_product(
         [names, chosen.densities, chosen.conditions, chosen.seeds, chosen.methods], names=KEY
     )
+    sensible = wanted.get_level_values("set").isin(HAVE_TRUTH)
+    wanted = wanted[sensible | (wanted.get_level_values("condition") != ERROR_FREE)]
     rows = _written(file)
     if chosen.fresh:
         rows = rows[~_keys(rows).isin(wanted)]
@@ -85,7 +89,7 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     names = "one or more, by name or its beginning: "
     add("--seeds", type=_seeds, help="such as 0-9 (as without this option) or 1,4")
-    add("--sets", type=_sets, default=[*READ, SIMULATED], help="by comma; without this option all")
+    add("--sets", type=_sets, default=[*READ, *DRAWN], help="by comma; without this option all")
     add("--methods", nargs="+", action=_Names, known=METHODS, default=list(METHODS), help=names)
     add("--densities", type=_numbers, help="votes per item, by comma")
     add("--conditions", nargs="+", action=_Names, known=CONDITIONS, help=names)
@@ -138,7 +142,7 @@ def _seeds(text: str) -> list[int]:
 
 def _sets(text: str) -> list[str]:
     names = text.split(",")
-    if unknown := [name for name in names if name not in READ and name != SIMULATED]:
+    if unknown := [name for name in names if name not in READ and name not in DRAWN]:
         raise argparse.ArgumentTypeError(f"no set {', '.join(unknown)}")
     return names
 
@@ -154,8 +158,8 @@ def _has_data(name: str, data: Path) -> bool:
 
 @lru_cache(maxsize=8)
 def _vote_set(name: str, data: Path, seed: int) -> VoteSet:
-    """The seed matters to the simulated set alone."""
-    return simulated(seed) if name == SIMULATED else READ[name](data)
+    """The seed matters to sets that are drawn."""
+    return DRAWN[name](seed) if name in DRAWN else READ[name](data)
 
 
 def _written(file: Path) -> pd.DataFrame:
@@ -207,7 +211,7 @@ def _run(work: Sequence[Work], file: Path, processes: int) -> int:
 
 def run_one(work: Work) -> tuple[list[Row], list[str]]:
     """Rows of one trial, and what failed in words."""
-    seed = work.seed if work.name == SIMULATED else 0
+    seed = work.seed if work.name in DRAWN else 0
     dealt = trial(
         _vote_set(work.name, work.data, seed),
         density=work.density,
@@ -236,9 +240,11 @@ def run_one(work: Work) -> tuple[list[Row], list[str]]:
 def print_tables(rows: pd.DataFrame) -> None:
     """Print the mean of the real sets, each set alone, each density, and the time taken."""
     gains = _gains(rows)
-    names = [name for name in (*READ, SIMULATED) if name in set(rows["set"])]
-    real = [name for name in names if name != SIMULATED] or names
+    names = [name for name in (*READ, *DRAWN) if name in set(rows["set"])]
+    real = [name for name in names if name not in DRAWN] or names
     pooled = gains[gains["set"].isin(real)]
+    in_all = pooled.groupby("condition")["set"].nunique() == len(real)
+    pooled = pooled[pooled["condition"].map(in_all)]
     densities = sorted(rows["density"].unique())
     mean = f"mean of {', '.join(real)}"
     _say(

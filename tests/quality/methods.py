@@ -297,5 +297,8 @@ METHODS: dict[str, Method] = {
     "default without kernel": partial(default, curved=False),
     "default without item effects": partial(default, item_effects=False),
     "default without error rates": partial(default, annotator_rates=False),
+    "default without turning": partial(default, turn_reversed=False),
+    "default without ties": partial(default, ties=False),
+    "default without left/right": partial(default, left_right=False),
 }
 """By label, in the order of the tables."""

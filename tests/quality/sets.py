@@ -84,7 +84,7 @@ def arguments(data: Path) -> VoteSet:
     )
 
 
-def simulated(seed: int) -> VoteSet:
+def simulated(seed: int, *, left_bias: float = 0.0) -> VoteSet:
     """A simulated crowd: 400 items, 60 % of the truth linear in 20 features, 200 people."""
     made = crowd(
         rng=np.random.default_rng([seed, 77]),
@@ -97,11 +97,14 @@ def simulated(seed: int) -> VoteSet:
         feature_noise=0.3,
         error_ratio=0.15,
         ties=0.05,
+        left_bias=left_bias,
     )
-    votes = made.votes[["item_a", "item_b", "outcome", "annotator"]].astype(object)
+    votes = made.votes[["item_a", "item_b", "outcome", "annotator", "left"]].astype(object)
+    if left_bias == 0:
+        votes = votes.drop(columns="left")
     items = made.truth.index
     return VoteSet(
-        "simulated",
+        "leaning" if left_bias else "simulated",
         votes,
         made.features,
         pd.Series(0, items),

@@ -12,8 +12,12 @@ from tests.quality.sets import VoteSet
 from urlr.arrays import Ints
 from urlr.metrics import kendall_tau, tau_b
 
-Condition = Literal["as is", "flips", "campaign, new names", "campaign, ordinary names", "reversed"]
+Condition = Literal[
+    "as is", "flips", "campaign, new names", "campaign, ordinary names", "reversed", "error-free"
+]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+ERROR_FREE: Condition = "error-free"
+"""All votes to learn from as the truth has it: for sets whose truth is known."""
 DENSITIES = (1, 3, 10)
 """Votes to learn from, per item to learn from."""
 
@@ -116,6 +120,11 @@ def _spoiled(
     n = len(votes)
     wrong = np.zeros(n, np.bool_)
     if condition == "as is":
+        return votes, wrong
+    if condition == ERROR_FREE:
+        assert data.truth is not None
+        ahead = data.truth[votes["item_a"]].to_numpy() - data.truth[votes["item_b"]].to_numpy()
+        votes["outcome"] = np.select([ahead > 0, ahead < 0], ["a", "b"], "tie")
         return votes, wrong
     if condition == "flips":
         wrong[rng.permutation(n)[: round(SPOILED * n)]] = True

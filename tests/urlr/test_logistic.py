@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from urlr.errors import ConvergenceError
-from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.logistic import Comparisons, Penalties, _Problem, logistic_fit
 
 
 def rows_of(seed=0, n_rows=200, n_items=20, n_features=4, ties=0.1, sides=True):
@@ -179,3 +180,28 @@ def test_a_fit_that_cannot_settle_says_so():
     rows = rows_of()
     with pytest.raises(ConvergenceError, match="Newton steps; try a larger ridge"):
         logistic_fit(rows, np.ones(rows.n_rows), Penalties(1.0, 1.0), tolerance=0.0)
+
+
+def test_votes_read_the_other_way_round_are_other_votes():
+    rows = rows_of(ties=0.0)
+    which = np.random.default_rng(2).random(rows.n_rows) < 0.3
+    turned = rows.turned(which)
+    scores = np.random.default_rng(3).standard_normal(rows.n_items)
+    margins = rows.margins(scores, 0.4)
+    np.testing.assert_allclose(turned.margins(scores, 0.4), np.where(which, -margins, margins))
+
+
+@pytest.mark.parametrize("spread", [1.0, 100.0, 400.0])
+def test_gradients_are_right_however_far_scores_spread(spread):
+    """Odds come from exponentials of scores, or of margins where those would overflow."""
+    rows = rows_of(n_features=0)
+    penalties = Penalties(1.0, 1e-6, 1.0)
+    scores = np.linspace(-spread, spread, rows.n_items)
+    problem = _Problem(rows, np.ones(rows.n_rows), 1.0, penalties)
+    gradient = problem.gradient(np.append(scores, 0.3))
+    chance = expit(rows.margins(scores, 0.3))
+    rest = rows.target - chance
+    n = rows.n_items
+    pull = np.bincount(rows.winner, rest, n) - np.bincount(rows.loser, rest, n)
+    np.testing.assert_allclose(gradient[:-1], 1e-6 * scores - pull, atol=1e-9)
+    assert gradient[-1] == pytest.approx(0.3 - rest @ rows.side)

@@ -74,3 +74,15 @@ def test_few_rows_or_columns_still_give_a_space(shape):
 def test_equal_rows_have_no_kernel_and_no_directions():
     step = PriorSpace.fit(np.ones((4, 3)), bent=True, rng=seeded())
     assert np.isfinite(step.apply(np.ones((2, 3)))).all()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25])
+def test_the_kernel_can_have_less_of_the_prior_variance(share):
+    values = values_of()
+    step = PriorSpace.fit(values, bent=True, rng=seeded())
+    n = step.directions.shape[1]
+    less = step.bending_less(share).apply(values)
+    assert (less**2).sum(axis=1).mean() == pytest.approx(1.0)
+    assert (less[:, n:] ** 2).sum(axis=1).mean() == pytest.approx(share)
+    straight = PriorSpace.fit(values, bent=False, rng=seeded())
+    assert straight.bending_less(share) is straight
