@@ -8,6 +8,7 @@ most likely wrong, and a refit in which every compared item has a shrunken effec
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -208,19 +209,33 @@ def robust_fit(
 
 def people_left_out(model: RobustFit, fold: Codes) -> tuple[Floats, Mask]:
     """Margin of every vote by models fitted without the votes of its fold; where there is one."""
-    margin = np.zeros(model.rows.n_rows)
-    judged = np.zeros(model.rows.n_rows, np.bool_)
     weight = model.weight * ~model.pruned
-    limit = model.search.limit
+    return _left_out(
+        model.rows,
+        fold,
+        lambda kept: refit(
+            model.rows,
+            weight * kept,
+            model.penalties,
+            limit=model.search.limit,
+            start=model.fit,
+            tolerance=1e-3,
+        ),
+    )
+
+
+def _left_out(
+    rows: Comparisons, fold: Codes, fit_to: Callable[[Mask], Refit | LogisticFit]
+) -> tuple[Floats, Mask]:
+    """Margin of every vote by a fit to the votes of the other folds; where there is one."""
+    margin = np.zeros(rows.n_rows)
+    judged = np.zeros(rows.n_rows, np.bool_)
     for held in range(int(fold.max(initial=-1)) + 1):
         out = fold == held
-        if out.all():
+        if out.all() or not out.any():
             continue
-        fitted = refit(
-            model.rows, weight * ~out, model.penalties, limit=limit, start=model.fit, tolerance=1e-3
-        )
-        margins = model.rows.margins(fitted.scores(model.rows.features), fitted.lean)
-        margin[out] = margins[out]
+        fitted = fit_to(~out)
+        margin[out] = rows.margins(fitted.scores(rows.features), fitted.lean)[out]
         judged |= out
     return margin, judged
 
@@ -258,13 +273,9 @@ def _honest_margins(
         if weight is not ballots.weight:
             margin = tuned.weighed(rows, weight).margin
     else:
-        margin = np.zeros(rows.n_rows)
-        for held in range(_FOLDS):
-            out = people == held
-            if out.all() or not out.any():
-                continue
-            fitted = logistic_fit(rows, weight * ~out, penalties, tolerance=1e-3)
-            margin[out] = rows.margins(fitted.scores(rows.features), fitted.lean)[out]
+        margin, _ = _left_out(
+            rows, people, lambda kept: logistic_fit(rows, weight * kept, penalties, tolerance=1e-3)
+        )
     return calibration(margin, counted, ballots.weight) * margin, counted
 
 

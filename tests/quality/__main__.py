@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 
-from tests.quality.methods import METHODS, REFERENCE
+from tests.quality.methods import AUTO, FIXED_RATES, METHODS, NEVER_PRUNED, REFERENCE
 from tests.quality.sets import VoteSet, arguments, faces, images, simulated
 from tests.quality.trials import CONDITIONS, DENSITIES, ERROR_FREE, Condition, trial
 from urlr.errors import UrlrError
@@ -257,6 +257,7 @@ def print_tables(rows: pd.DataFrame) -> None:
         _say_table(title, _cells(gains[gains["set"] == name], errors=True))
     for density in densities if len(densities) > 1 else []:
         _say_table(f"density {density}, {mean}", _cells(pooled[pooled["density"] == density]))
+    _say_rates(gains[gains["set"].isin(names)], real)
     seconds = rows.pivot_table(
         index="method", columns="density", values="seconds", aggfunc="median"
     )
@@ -264,6 +265,33 @@ def print_tables(rows: pd.DataFrame) -> None:
     _say_table(
         "seconds a fit takes, median of all sets and conditions", seconds.map("{:.2f}".format)
     )
+
+
+def _say_rates(gains: pd.DataFrame, real: Sequence[str]) -> None:
+    """Print what the automatic rate and the best fixed one gain over never pruning."""
+    never = gains[gains["method"] == NEVER_PRUNED]
+    if never.empty:
+        return
+    same_trial = KEY[:-1]
+    paired = gains.merge(never[[*same_trial, *MEASURES]], on=same_trial, suffixes=("", "_of_none"))
+    for measure in MEASURES:
+        paired[measure] -= paired[f"{measure}_of_none"]
+    paired["set"] = paired["set"].where(~paired["set"].isin(real), "mean of the real sets")
+    means = paired.groupby(["set", "condition", "method"])[MEASURES].mean()
+    _say("\n**The automatic rate and the best fixed one, less never pruning, same model**\n")
+    _say("| set | condition | auto | best fixed rate, of unseen items / of held-out votes |")
+    _say("|---|---|---|---|")
+    for name, condition in means.index.droplevel("method").unique():
+        here = means.loc[(name, condition)]
+        fixed = here.loc[[method for method in FIXED_RATES if method in here.index]]
+        if AUTO not in here.index or fixed.empty:
+            continue
+        auto = " / ".join(_text(here.loc[AUTO, measure]) for measure in MEASURES)
+        best = " / ".join(
+            f"{_text(fixed[measure].max())} ({FIXED_RATES[str(fixed[measure].idxmax())]:.0%})"
+            for measure in MEASURES
+        )
+        _say(f"| {name} | {condition} | {auto} | {best} |")
 
 
 def _gains(rows: pd.DataFrame) -> pd.DataFrame:

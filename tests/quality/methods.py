@@ -278,6 +278,9 @@ class _Pairs:
 REFERENCE = "tuned ridge"
 """The method all others are held against."""
 
+AUTO, NEVER_PRUNED = "default", "default, never pruned"
+FIXED_RATES = {f"default, {rate} % pruned": rate / 100 for rate in (5, 10, 20)}
+
 METHODS: dict[str, Method] = {
     REFERENCE: tuned_ridge,
     "paper": paper,
@@ -288,11 +291,9 @@ METHODS: dict[str, Method] = {
     "Bradley-Terry + ridge": bradley_terry_ridge,
     "logistic + cleanlab-style": logistic_pruned,
     "LightGBM": lightgbm_ranker,
-    "default": default,
-    "default, never pruned": partial(default, prune=0.0),
-    "default, 5 % pruned": partial(default, prune=0.05),
-    "default, 10 % pruned": partial(default, prune=0.1),
-    "default, 20 % pruned": partial(default, prune=0.2),
+    AUTO: default,
+    NEVER_PRUNED: partial(default, prune=0.0),
+    **{label: partial(default, prune=rate) for label, rate in FIXED_RATES.items()},
     "default without limit": partial(default, limit=1.0),
     "default without kernel": partial(default, curved=False),
     "default without item effects": partial(default, item_effects=False),
