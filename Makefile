@@ -32,6 +32,7 @@ bench: env       ## speed and memory against the stated bars (minutes)
 quality: env     ## how well it ranks, against other methods; hours, results are kept
 	$(VENV)/bin/python -m tests.quality
 	$(VENV)/bin/python -m tests.quality.coverage
+	$(VENV)/bin/python -m tests.quality.people
 
 clean:           ## remove what the targets above made
 	rm -rf $(VENV) demo bench-results quality-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

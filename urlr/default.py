@@ -39,6 +39,9 @@ reversed people and 81 of 540 careless ones, 0.8 as many and 4; scores were equa
 of somebody careless being worth as little either way.
 """
 
+_TURNS = 2
+"""How often people are looked at again after some were turned."""
+
 
 def default_ranker(
     read: VoteTable, table: FeatureTable | None, settings: FitSettings, progress: Progress
@@ -46,8 +49,6 @@ def default_ranker(
     """Fit the default; see `urlr.robust` for the method."""
     graph = graph_of(read)
     ballots = ballots_of(read)
-    if not settings.ties:
-        ballots = replace(ballots, weight=np.where(ballots.tie, 0.0, ballots.weight))
     values = np.zeros((graph.n_items, 0))
     if table is not None:
         values = table.values[positions(table.items, graph.items)]
@@ -76,17 +77,33 @@ def default_ranker(
     folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
     begun = _begin(ballots, feature_map, values, folds, settings, seed, progress)
-    reversed_people = np.zeros(len(ballots.names), np.bool_)
-    if settings.annotator_rates and settings.turn_reversed:
-        reversed_people = begun.standing.rates.of_annotator > _REVERSED
-    turned = np.append(reversed_people, False)[ballots.annotator] & ~ballots.tie
     rates = begun.standing.rates
-    if turned.any():
+    turned_people = np.zeros(len(ballots.names), np.bool_)
+    turned = np.zeros(ballots.rows.n_rows, np.bool_)
+    for _ in range(_TURNS if settings.annotator_rates and settings.turn_reversed else 0):
+        wrong = rates.of_annotator > np.where(turned_people, 0.5, _REVERSED)
+        if np.array_equal(wrong, turned_people):
+            break
+        by_them = np.append(wrong, False)[ballots.annotator] & ~ballots.tie
+        if ballots.weight[by_them].sum() >= 0.5 * ballots.weight[~ballots.tie].sum():
+            text = (
+                "People contradict each other so much that half of the votes would have to be read "
+                "the other way round; none was. Look at the annotators before trusting this."
+            )
+            remarks.append(Finding("warning", text))
+            break
+        turned_people, turned = wrong, by_them
         as_read = ballots.turned(turned)
-        near = begun.ridge
-        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress, near=near)
-        rates = begun.standing.rates.turned(reversed_people)
+        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress)
+        rates = begun.standing.rates.turned(turned_people)
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
+    if begun.standing.counted.any() and not begun.standing.margin.any():
+        what = "of people" if tuned is None else "on items"
+        text = (
+            f"Votes {what} left out of the fit are foretold no better than by chance, so nobody "
+            "could be judged by the others. Look at the votes before trusting this."
+        )
+        remarks.append(Finding("warning", text))
     if settings.ridge == "tuned" and tuned is None and feature_map is not None:
         remarks.append(
             Finding(
@@ -153,7 +170,8 @@ def default_ranker(
         person=way * model.search.person - logit(rates.typical),
         has_features=not alone,
         pruned=pruned,
-        turned=turned & ~model.pruned,
+        turned=turned,
+        set_aside=model.pruned,
         scores=scores[compared],
     )
     counts = ItemCounts.of(
@@ -185,7 +203,7 @@ def default_ranker(
             n_items=graph.n_items,
             n_edges=graph.n_edges,
             n_components=checked.n_components,
-            rate=float(pruned.mean()),
+            rate=float(model.pruned.mean()),
             ridge=begun.ridge,
             n_pruned_edges=int(np.count_nonzero(~kept)),
             n_pruned_votes=int(np.count_nonzero(pruned)),
@@ -203,6 +221,7 @@ def default_ranker(
             else 0.0,
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,
             typical_error=rates.typical,
+            n_annotators=len(ballots.names),
             curved=None if alone else _is_curved(feature_map),
         ),
         evidence=evidence,
@@ -254,15 +273,12 @@ def _begin(
     settings: FitSettings,
     seed: int,
     progress: Progress,
-    near: float | None = None,
 ) -> _Begun:
-    """Tune on items left out, near a ridge if one is known, then see whom to trust."""
+    """Tune on items left out, then see whom to trust."""
     features = _features(feature_map, values)
     tuned = None
     if feature_map is not None:
-        feature_map, features, tuned = _chosen_space(
-            feature_map, values, ballots, seed, near, progress
-        )
+        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
     ridge = tuned.ridge if tuned is not None else _RIDGE
     if settings.ridge != "tuned":
         ridge = float(settings.ridge)
@@ -285,7 +301,6 @@ def _chosen_space(
     values: Floats,
     ballots: Ballots,
     seed: int,
-    near: float | None,
     progress: Progress,
 ) -> tuple[FeatureMap, Floats, Tuned | None]:
     """Tune the ridge, and the share of the kernel in the prior, on items left out.
@@ -295,7 +310,7 @@ def _chosen_space(
     features = _features(feature_map, values)
     rows = replace(ballots.rows, features=features)
     fold_rng = np.random.default_rng(seed)
-    tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, near=near, progress=progress)
+    tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, progress=progress)
     if tuned is None or not _is_curved(feature_map):
         return feature_map, features, tuned
     *before, prior = feature_map.steps

@@ -96,7 +96,8 @@ def fit(
     with threadpool_limits(limits=1):
         progress("reading votes", 0.0)
         table = None if features is None else feature_table(features)
-        read = vote_table(votes, known_items=None if table is None else table.items)
+        known = None if table is None else table.items
+        read = vote_table(votes, known_items=known, ties=settings.ties)
         _check_any_features(read, table)
         make = default_ranker if method == "robust" else paper_ranker
         ranker = make(read, table, settings, progress)

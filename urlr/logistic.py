@@ -19,7 +19,7 @@ from urlr.arrays import Codes, Floats, Mask
 from urlr.errors import ConvergenceError
 
 _NEWTON_STEPS = 100
-_INNER_STEPS = 500
+_INNER_STEPS = 500  # and one for every item: what one end of a chain says must reach the other
 _LONGEST = 5.0  # log-odds a margin may change by in one step; the curvature says nothing beyond
 _FARTHEST = 700.0  # exp() of more is infinite
 
@@ -160,6 +160,7 @@ def logistic_fit(
     penalties: Penalties,
     *,
     limit: float = 1.0,
+    base: Floats | None = None,
     start: LogisticFit | None = None,
     tolerance: float = 1e-6,
 ) -> LogisticFit:
@@ -178,6 +179,8 @@ def logistic_fit(
         (n_rows,) weight of each vote; 0 leaves it out.
     limit
         lambda, the most that a vote may pull; 1 for no outlier variables.
+    base
+        (n_items,) scores that are given, to which those of the fit are added.
     start
         Where to begin: a fit to similar weights saves most of the steps.
 
@@ -186,7 +189,7 @@ def logistic_fit(
     ConvergenceError
         When the gradient does not vanish to the tolerance.
     """
-    problem = _Problem(rows, weight, limit, penalties)
+    problem = _Problem(rows, weight, limit, penalties, base)
     d = rows.features.shape[1]
     point = np.zeros(d + rows.n_items + 1)
     metric = None
@@ -227,9 +230,15 @@ class _Problem:
     """Gradient of the penalised loss, and its curvature at the point last asked for."""
 
     def __init__(
-        self, rows: Comparisons, weight: Floats, limit: float, penalties: Penalties
+        self,
+        rows: Comparisons,
+        weight: Floats,
+        limit: float,
+        penalties: Penalties,
+        base: Floats | None = None,
     ) -> None:
         self.rows, self.weight, self.limit, self.penalties = rows, weight, limit, penalties
+        self.base = 0.0 if base is None else base
         self.curvature = np.zeros(rows.n_rows)
         d, n = rows.features.shape[1], rows.n_items
         ridge = np.empty(d + n + 1)
@@ -248,7 +257,7 @@ class _Problem:
     def gradient(self, point: Floats) -> Floats:
         """Gradient at the point; remembers the curvature."""
         rows = self.rows
-        odds = self._odds(self._scores(point), float(point[-1]))
+        odds = self._odds(self.base + self._scores(point), float(point[-1]))
         pull, lean_pull = kernels.logistic_pull(
             rows.winner,
             rows.loser,
@@ -267,12 +276,13 @@ class _Problem:
         return float((np.abs(gradient) / self.reach).max())
 
     def reach_of(self, step: Floats) -> float:
-        """Most by which a step changes a margin, or a little more."""
+        """Most by which a step changes a margin that counts, or a little more."""
         scores, lean = self._scores(step), float(step[-1])
         most = float(np.ptp(scores)) + abs(lean) if scores.size else 0.0
         if most <= _LONGEST:
             return most
-        return float(np.abs(self.rows.margins(scores, lean)).max(initial=0.0))
+        changes = np.abs(self.rows.margins(scores, lean))
+        return float(changes.max(initial=0.0, where=self.weight > 0))
 
     def newton_step(self, gradient: Floats, metric: Metric, *, accuracy: float) -> Floats:
         """Solve H s = -g by preconditioned conjugate gradients, to a relative accuracy."""
@@ -282,7 +292,7 @@ class _Problem:
         energy = float(rest @ scaled)
         goal = accuracy**2 * energy
         direction = scaled
-        for _ in range(_INNER_STEPS):
+        for _ in range(_INNER_STEPS + self.rows.n_items):
             if energy <= goal:
                 break
             product = self._product(direction)

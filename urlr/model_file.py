@@ -27,7 +27,7 @@ from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
 
 FORMAT = "urlr-model"
-SCHEMA = 2
+SCHEMA = 3
 _MANIFEST = "manifest.json"
 _LARGEST = 4 << 30
 _DTYPES = ("float64", "int64", "int32", "int8", "bool")

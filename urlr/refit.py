@@ -11,7 +11,6 @@ from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
 _WIDER = 4.0
 """Times the variance of the effects that items are allowed while coefficients are sought."""
-_SLOPE_RIDGE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,8 @@ def refit(
 
     An item with a wide effect explains its votes itself, however many they are: a tenth of the
     items that a campaign pushes by a fifth of the votes has the say of a tenth of the items, not
-    of all those votes. The effects are then shrunk, around the coefficients times one factor,
-    because the scores of the pushed items themselves should not follow either.
+    of all those votes. The effects are then shrunk, because the scores of the pushed items
+    themselves should not follow either.
     """
     before = start if isinstance(start, Refit) else None
     begin = before.first if before is not None else start
@@ -59,17 +58,17 @@ def refit(
         return Refit(only.coefficients, only.effects, only.lean, only.violation, only, None)
     wide = replace(penalties, items=penalties.items / _WIDER)
     first = logistic_fit(rows, weight, wide, limit=limit, start=begin, tolerance=tolerance)
-    line = replace(rows, features=(rows.features @ first.coefficients)[:, np.newaxis])
     second = logistic_fit(
-        line,
+        replace(rows, features=np.zeros((rows.n_items, 0))),
         weight,
-        replace(penalties, features=_SLOPE_RIDGE),
+        penalties,
         limit=limit,
+        base=rows.features @ first.coefficients,
         start=None if before is None else before.second,
         tolerance=tolerance,
     )
     return Refit(
-        first.coefficients * float(second.coefficients[0]),
+        first.coefficients,
         second.effects,
         second.lean,
         max(first.violation, second.violation),

@@ -55,7 +55,8 @@ class Foretold:
         """1 - 2 x weighted share of the votes ordered wrongly; equal scores count one half."""
         say = self.weight * self.judged * counts
         total = float(say.sum())
-        return float(say @ np.sign(self.margin)) / total if total > 0 else 0.0
+        tau = float(say @ np.sign(self.margin)) / total if total > 0 else 0.0
+        return min(max(tau, -1.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def score_intervals(
             tolerance=_TOLERANCE,
         )
         suspected = model.search.suspicion(model.rows, found)
-        pruned = model.search.pruned(suspected, weight)
+        pruned = model.search.pruned(suspected, model.own_weight * counts)
         fitted = refit(
             model.rows,
             weight * ~pruned,

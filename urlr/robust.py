@@ -62,9 +62,14 @@ class Search:
         return int(np.count_nonzero(~pruned & (suspected >= cut - 1e-9 * (1.0 + abs(cut)))))
 
     def pruned(self, suspected: Floats, weight: Floats) -> Mask:
-        """Votes to set aside, of those that have weight; ties in suspicion by row order."""
+        """Votes to set aside, of those that have weight; ties in suspicion by row order.
+
+        None where all of them seem wrong: then it is the ranking that cannot be trusted.
+        """
         if self.prune == "auto":
-            return (suspected >= logit(LIKELY_WRONG)) & (weight > 0)
+            decided = (weight > 0) & np.isfinite(suspected)
+            wrong = decided & (suspected >= logit(LIKELY_WRONG))
+            return wrong if (decided & ~wrong).any() else np.zeros_like(wrong)
         able = np.flatnonzero((weight > 0) & np.isfinite(suspected))
         count = min(int(self.prune * np.count_nonzero(weight > 0) + 1e-9), able.size)
         mask = np.zeros(suspected.size, np.bool_)
@@ -80,8 +85,10 @@ class RobustFit:
 
     rows: Comparisons
     """The votes, in the feature space."""
+    own_weight: Floats
+    """(n_rows,) of the vote itself."""
     weight: Floats
-    """(n_rows,) of the vote times the reliability of whoever cast it."""
+    """(n_rows,) the same times the reliability of whoever cast it."""
     penalties: Penalties
     search: Search
     rates: ErrorRates
@@ -195,6 +202,7 @@ def robust_fit(
     fitted = refit(rows, weight * ~pruned, standing.ranking, limit=limit, start=found)
     return RobustFit(
         rows=rows,
+        own_weight=ballots.weight,
         weight=weight,
         penalties=standing.ranking,
         search=search,

@@ -55,17 +55,16 @@ def _pruned_votes(ranker: Ranker) -> str:
         if ranker.settings.prune == "auto"
         else "the most likely wrong"
     )
-    if facts.n_pruned_votes == 0:
-        return "Set no vote aside."
-    text = (
-        f"Set {facts.n_pruned_votes:,} of {plural(counted, 'vote')} aside "
-        f"({facts.n_pruned_votes / counted:.1%}), {why} given who cast them and all other votes."
-    )
-    if facts.n_turned_votes:
-        text += (
-            f" {facts.n_turned_votes:,} of these, by people whose votes are mostly wrong, count "
-            "the other way round."
+    set_aside = facts.n_pruned_votes - facts.n_turned_votes
+    text = "Set no vote aside."
+    if set_aside:
+        text = (
+            f"Set {set_aside:,} of {plural(counted, 'vote')} aside ({set_aside / counted:.1%}), "
+            f"{why} given who cast them and all other votes."
         )
+    if facts.n_turned_votes:
+        turned = plural(facts.n_turned_votes, "vote was", "votes were")
+        text += f" {turned} read the other way round, cast by people who are mostly wrong."
     if facts.n_tied_at_cut:
         tied = plural(facts.n_tied_at_cut, "kept vote is", "kept votes are")
         text += f" {tied} just as suspicious as the last of these: there the cut is arbitrary."
@@ -88,7 +87,7 @@ def _features(ranker: Ranker) -> list[str]:
 def _trust(ranker: Ranker) -> list[str]:
     facts = ranker.facts
     said = []
-    left_out = "people" if ranker.people is not None and len(ranker.people) else "pairs"
+    left_out = "people" if facts.n_annotators else "pairs"
     for tau, what in (
         (facts.tau_people, f"votes of {left_out} left out of the fit"),
         (facts.tau_unseen, "votes on items left out of the fit"),

@@ -110,7 +110,9 @@ def _prior(mean: float, votes: float) -> Floats:
 def calibration(margin: Floats, counted: Mask, weight: Floats) -> float:
     """Factor that makes log-odds of unseen items agree with how often they are right.
 
-    One-dimensional logistic regression of the votes on their margins. Between a quarter and 4.
+    One-dimensional logistic regression of the votes on their margins. 4 at most; 0 where the
+    margins foretell votes no better than chance, as between two people who disagree: then nobody
+    can be judged by the others.
     """
     m, w = margin[counted], weight[counted]
     factor = 1.0
@@ -121,7 +123,7 @@ def calibration(margin: Floats, counted: Mask, weight: Floats) -> float:
         if not bend > 0:
             return 1.0
         step = slope / bend
-        factor = float(np.clip(factor + step, 0.25, 4.0))
+        factor = float(np.clip(factor + step, 0.0, 4.0))
         if abs(step) < 1e-6:
             break
     return factor

@@ -26,12 +26,14 @@ VERDICT_REASONS = (
     "the features put the loser ahead",
     "cast by someone whose votes are often wrong",
     "cast by someone whose votes are mostly wrong: read the other way round",
+    "cast by someone whose votes are mostly wrong, and hardly right the other way round",
     "the features hardly support it",
     "among the least supported of all votes",
     *REASONS[1:],
 )
 """Every value of the `reason` column of the verdicts; the first for votes that are kept."""
-(_AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON, _TURNED, _HARDLY, _LEAST) = range(1, 10)
+_AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON = range(1, 7)
+_TURNED, _NEITHER, _HARDLY, _LEAST = range(7, 11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,9 @@ class LinkEvidence:
     pruned: Mask
     """(n_ballots,) votes that do not count as they were cast."""
     turned: Mask
-    """(n_ballots,) those of them that count the other way round."""
+    """(n_ballots,) those by people whose votes are read the other way round."""
+    set_aside: Mask
+    """(n_ballots,) those that count in no way."""
     scores: Floats
     """(n_items compared,)"""
 
@@ -119,7 +123,8 @@ class LinkEvidence:
         else:
             why = np.where(margin[cut] < 0, _AGAINST, _LEAST)
         why = np.where(self.person[cut] > np.maximum(against, 0.0), _PERSON, why)
-        why = np.where(self.turned[cut], _TURNED, why)
+        turned = np.where(self.set_aside[cut], _NEITHER, _TURNED)
+        why = np.where(self.turned[cut], turned, why)
         return _table(
             self.votes,
             spread(self.pruned, False),

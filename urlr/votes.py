@@ -28,6 +28,7 @@ REASONS = (
     "",
     "skipped by the annotator",
     "weight 0",
+    "ties are left out",
     "missing item",
     "empty item id",
     "item id is neither text nor a whole number",
@@ -40,8 +41,8 @@ REASONS = (
 )
 """Why a row is not part of the graph; the position in this tuple is the code in `VoteTable`."""
 
-_SKIP, _ZERO, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME = range(1, 7)
-_SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = range(7, len(REASONS))
+_SKIP, _ZERO, _TIE, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME = range(1, 8)
+_SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = range(8, len(REASONS))
 
 # Beside a vote 1e18 times as heavy nothing of a vote is left in 53 bits.
 _WEIGHT_RANGE = (1e-9, 1e9)
@@ -126,7 +127,9 @@ class VoteTable:
         return named.astype("str") if text else named
 
 
-def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None) -> VoteTable:
+def vote_table(
+    votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None, ties: bool = True
+) -> VoteTable:
     """Read votes, deciding for every row whether it counts and if not, why.
 
     Parameters
@@ -136,6 +139,8 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
         `weight`, `annotator`, `time`, `vote_id`, `left`, `attribute`. Other columns are kept.
     known_items
         Items that have features. When given, votes on other items are rejected.
+    ties
+        Whether ties count; if not they are skipped.
 
     Raises
     ------
@@ -183,10 +188,12 @@ def vote_table(votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None)
     if "vote_id" in votes:
         reject(_repeated(votes["vote_id"], reason == 0), _REPEATED)
 
+    if not ties:
+        reject(tie, _TIE)
     counts = reason == 0
     status = np.where(tie, np.int8(TIE), np.int8(USED))
     status[~counts] = REJECTED
-    status[(reason == _SKIP) | (reason == _ZERO)] = SKIPPED
+    status[(reason == _SKIP) | (reason == _ZERO) | (reason == _TIE)] = SKIPPED
     used, items = _compress(items, head, tail, counts)
     winner, loser = used[np.where(swap, tail, head)], used[np.where(swap, head, tail)]
     if not counts.all():

@@ -81,6 +81,7 @@ def test_calibration_finds_the_factor():
     ones = np.ones(m.size)
     assert calibration(voted, ones > 0, ones) == pytest.approx(1.7, abs=0.1)
     assert calibration(np.zeros(5), np.ones(5, bool), np.ones(5)) == 1.0
+    assert calibration(-voted, ones > 0, ones) == 0.0
 
 
 def crowd_of(variance, *, pushed=0.0, n_items=200, n_votes=8000, seed=0):
