@@ -100,10 +100,10 @@ class Ranker:
         vote_id (the row number if the votes have none), winner, loser (as given; for ties and
         skips the two items in their order), annotator; status: used, tie, skipped or rejected;
         pruned: does not count as it was cast; entry: penalty at which the vote, as it is read (in
-        the paper: its edge), became an outlier, 0 if it did not before the path ended; order: its place from most suspicious, 1, to least;
-        margin: score of the winner less that of the loser; suspicion: probability that it is
-        wrong, given who cast it (missing in the paper's method); reason: why it was pruned or does
-        not count.
+        the paper: its edge), became an outlier, 0 if it did not before the path ended; order: its
+        place from most suspicious, 1, to least; margin: score of the winner less that of the
+        loser; suspicion: probability that it is wrong, given who cast it (missing in the paper's
+        method); reason: why it was pruned or does not count.
         """
         if self.evidence is None:
             raise UrlrError(
