@@ -9,7 +9,7 @@ import numpy as np
 from urlr.arrays import Floats
 from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
-_WIDER = 4.0
+_WIDER = 5.0
 """Times the variance of the effects that items are allowed while coefficients are sought."""
 
 

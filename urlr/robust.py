@@ -26,7 +26,7 @@ from urlr.tuning import Tuned
 LIKELY_WRONG = 0.5
 """prune="auto" sets a vote aside when it is wrong with at least this probability."""
 
-_SHRINK = 0.5
+_SHRINK = 0.4
 """Share of the estimated variance that item effects get."""
 _LEAST_VARIANCE = 1e-3
 _LIMITS = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1)
