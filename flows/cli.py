@@ -27,8 +27,9 @@ examples:
   urlr fit votes.csv --out ranking
   urlr fit votes.csv features.csv --out ranking
   urlr score ranking new_features.csv --out scores.csv
+  urlr import arena battles.jsonl --out votes.parquet
 
-`urlr fit --help` and `urlr score --help` tell more.
+`urlr fit --help`, `urlr score --help` and `urlr import --help` tell more.
 """
 
 _FIT_ABOUT = """\
@@ -224,12 +225,15 @@ def _score(arguments: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from flows.import_command import add_import
+
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_fit(commands)
     _add_score(commands)
+    add_import(commands, say=_say)
     return parser
 
 

@@ -13,7 +13,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -53,9 +53,12 @@ class ReadError(UrlrError):
     """A file cannot be read; the text says which, what is wrong, and what to do."""
 
 
-def read_votes(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a file of votes; which rows count is for `urlr.vote_table` to say."""
-    frame = _without_index(read_table(path))
+def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> pd.DataFrame:
+    """Read a file of votes; which rows count is for `urlr.vote_table` to say.
+
+    `text` names further columns to be read as ids are: text in CSV, exact whole numbers elsewhere.
+    """
+    frame = _without_index(read_table(path, text=text))
     if frame.empty:
         _fail(path, "holds no votes, only a header", "check the export that wrote it")
     _check_separator(frame, path)
@@ -98,8 +101,10 @@ def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame
     return votes, features.assign(item=_as_numbers(features["item"]))
 
 
-def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> pd.DataFrame:
     """Read a table from a file, its format told by the ending of its name.
+
+    Columns of `ID_COLUMNS` and those in `text` are text in CSV and exact whole numbers elsewhere.
 
     Raises
     ------
@@ -108,13 +113,17 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     form = table_format(path, error=ReadError)
     data = _content(path, form)
+    ids = ID_COLUMNS.union(text)
     if form.layout == "parquet":
-        return _parquet(data, path)
-    _check_text(data, path)
-    data = data.removeprefix(codecs.BOM_UTF8)
-    if not data.strip():
-        _fail(path, "is empty", "check the export that wrote it")
-    return _csv(data, path) if form.layout == "csv" else _json_lines(data, path)
+        return _parquet(data, path, ids)
+    data = _checked_text(data, path)
+    return _csv(data, path, ids) if form.layout == "csv" else _json_lines(data, path, ids)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a file of text in UTF-8, unpacked if its name ends in .gz."""
+    form = TableFormat("jsonl", gzipped=Path(path).name.lower().endswith(".gz"))
+    return _checked_text(_content(path, form), path).decode()
 
 
 def _fail(path: str | os.PathLike[str], wrong: str, remedy: str) -> NoReturn:
@@ -156,7 +165,7 @@ def _content(path: str | os.PathLike[str], form: TableFormat) -> bytes:
     return data
 
 
-def _check_text(data: bytes, path: str | os.PathLike[str]) -> None:
+def _checked_text(data: bytes, path: str | os.PathLike[str]) -> bytes:
     """Refuse what is not UTF-8, and NUL, which only text in UTF-16 and damaged files hold."""
     place = data.find(b"\0")
     what = "holds a NUL byte"
@@ -168,11 +177,15 @@ def _check_text(data: bytes, path: str | os.PathLike[str]) -> None:
     if place >= 0:
         line = data.count(b"\n", 0, place) + 1
         _fail(path, f"{what} at byte {place + 1:,} in line {line:,}", "save it as UTF-8 text")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if not data.strip():
+        _fail(path, "is empty", "check the export that wrote it")
+    return data
 
 
-def _csv(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     header = next(_rows(data), [])
-    types = {name: pa.string() for name in header if name.strip() in ID_COLUMNS}
+    types = {name: pa.string() for name in header if name.strip() in ids}
     if b'"' in data:  # a stray quote can swallow rows, and the fast reader does not mind
         _check_rows(data, path)
     try:
@@ -187,12 +200,10 @@ def _csv(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
         _fail(path, f"is not readable as CSV ({shown(error, 200)})", "check the file")
     table = table.rename_columns([name.strip() for name in table.column_names])
     columns = [
-        pa.compute.if_else(pa.compute.equal(column, ""), None, column)
-        if name in ID_COLUMNS
-        else column
+        pa.compute.if_else(pa.compute.equal(column, ""), None, column) if name in ids else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
-    return _frame(pa.Table.from_arrays(columns, names=table.column_names))
+    return _frame(pa.Table.from_arrays(columns, names=table.column_names), ids)
 
 
 def _rows(data: bytes, *, strict: bool = False) -> Iterator[list[str]]:
@@ -217,7 +228,7 @@ def _check_rows(data: bytes, path: str | os.PathLike[str]) -> None:
         _fail(path, f"has an unpaired quote in the row of line {line:,}", "mend the line")
 
 
-def _json_lines(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+def _json_lines(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     columns: dict[str, list[Any]] = {}
     n_rows = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -239,7 +250,8 @@ def _json_lines(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
             for column in columns.values():
                 if len(column) < n_rows:
                     column.append(None)
-    return pd.DataFrame({name: _typed(name, column) for name, column in columns.items()})
+    typed = {name: _typed(column, is_id=name in ids) for name, column in columns.items()}
+    return pd.DataFrame(typed)
 
 
 def _json_object(line: bytes, number: int, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -260,15 +272,15 @@ def _json_object(line: bytes, number: int, path: str | os.PathLike[str]) -> dict
     return row
 
 
-def _typed(name: str, column: list[Any]) -> pd.Series[Any]:
+def _typed(column: list[Any], *, is_id: bool) -> pd.Series[Any]:
     """A column of Python values; ids stay whole numbers even with gaps."""
     series = pd.Series(column, dtype=object)
     kind = pd.api.types.infer_dtype(series, skipna=True)
     if kind == "string":
         return series.astype("str")
-    if kind == "integer" and name in ID_COLUMNS:
+    if kind == "integer" and is_id:
         return _numbers(series)
-    return series if name in ID_COLUMNS else series.infer_objects()
+    return series if is_id else series.infer_objects()
 
 
 def _numbers(series: pd.Series[Any]) -> pd.Series[Any]:
@@ -278,7 +290,7 @@ def _numbers(series: pd.Series[Any]) -> pd.Series[Any]:
         return series
 
 
-def _parquet(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
+def _parquet(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     try:
         table = pa.parquet.read_table(pa.BufferReader(data))
         table.validate(full=True)
@@ -286,19 +298,19 @@ def _parquet(data: bytes, path: str | os.PathLike[str]) -> pd.DataFrame:
             kind = table.schema.field(place).type
             if name in ID_COLUMNS and pa.types.is_nested(kind):
                 _fail(path, f"holds {kind} as {name}", "ids are text or whole numbers")
-            if name in ID_COLUMNS and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+            if name in ids and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
                 table = table.set_column(place, name, table.column(place).cast(pa.string()))
-        return _frame(table)
+        return _frame(table, ids)
     except (pa.ArrowException, OSError, ValueError) as error:
         _fail(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
+def _frame(table: pa.Table, ids: frozenset[str]) -> pd.DataFrame:
     """A table as a DataFrame; whole numbers in id columns stay exact beside gaps."""
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     for place, name in enumerate(table.column_names):
         column = table.column(place)
-        if name in ID_COLUMNS and pa.types.is_integer(column.type) and column.null_count:
+        if name in ids and pa.types.is_integer(column.type) and column.null_count:
             frame.isetitem(place, _numbers(pd.Series(column.to_pylist(), dtype=object)).array)
     return frame
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / "urlr"))
+for room in ("urlr", "tasks"):
+    sys.path.insert(0, str(Path(__file__).parent / room))
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -75,6 +75,20 @@ def test_csv_ids_are_text_and_empty_cells_missing(tmp_path):
     assert votes["annotator"].tolist()[0] == "1"
 
 
+def test_further_columns_may_be_read_as_ids_are(tmp_path):
+    path = put(tmp_path / "v.csv", "model, judge,turn\n007,1e5,1\nNA,,2\n")
+    votes = read_votes(path, text={"model", "judge"})
+    assert votes["model"].tolist() == ["007", "NA"]
+    assert votes["judge"].tolist()[0] == "1e5"
+    assert votes["judge"].isna().tolist() == [False, True]
+    assert votes["turn"].tolist() == [1, 2]
+    pq.write_table(pa.table({"model": [2**53 + 1, None]}), tmp_path / "v.parquet")
+    votes = read_votes(tmp_path / "v.parquet", text=["model"])
+    assert votes["model"].tolist()[0] == 2**53 + 1
+    path = put(tmp_path / "v.jsonl", f'{{"model": {2**53 + 1}}}\n{{"model": null}}\n')
+    assert read_votes(path, text=["model"])["model"].tolist()[0] == 2**53 + 1
+
+
 def test_json_lines_keep_their_types(tmp_path):
     lines = ['{"winner": 7, "loser": "7"}', "", '{"loser": "007", "winner": "x", "left": "a"}']
     votes = read_votes(put(tmp_path / "v.jsonl", "\n".join(lines)))

@@ -1,0 +1,216 @@
+"""Argilla's ranking answers, as a flat table with one row per pair of options.
+
+A ranking of k options says k(k-1)/2 pairs, which depend on each other: k - 1 of them imply most of
+the rest. Every pair is written with weight 2/k, so that a ranking weighs k - 1 votes in sum.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, zip_longest
+from typing import Any
+
+import pandas as pd
+
+from tasks.importing.documents import Record, flat_table, objects
+from tasks.importing.mapping import ImportingError, plain, refuse_missing
+from tasks.importing.presets import ARGILLA
+from urlr.ids import plural, shown, shown_some
+
+_COLUMNS = (
+    "first option",
+    "second option",
+    "ranking",
+    "weight",
+    "user_id",
+    "time",
+    "status",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one person said to the ranking question of one record."""
+
+    number: int
+    """Place of the record in the file."""
+    record: Any
+    """The record's id, None if it has none."""
+    response: Record
+    value: Any
+
+    @property
+    def finished(self) -> bool:
+        return plain(self.response.get("status")) not in ARGILLA.drop["status"]
+
+    @property
+    def options(self) -> list[tuple[Any, Any]] | None:
+        """Options with their ranks; None if the answer is no ranking."""
+        return _ranking(self.value)
+
+
+def argilla_table(
+    records: Sequence[Record],
+    *,
+    question: str | None,
+    prefix_record: bool | None,
+    where: str,
+) -> tuple[pd.DataFrame, list[str]]:
+    """One row per pair of options, or per answer without any, and what should be told.
+
+    Options such as `response-1` name another item in every record, while `model-x` names the same
+    one. Which is meant cannot be told, so where names recur across records the items are prefixed
+    with their record's id unless `prefix_record` is false: items that should have been one leave
+    the votes in pieces, which a fit refuses, while items that should have been many would be merged
+    in silence.
+    """
+    answers = list(_answers(records, question, where))
+    recurring = _recurring(answers)
+    prefixed = bool(recurring) if prefix_record is None else prefix_record
+    if prefixed and any(answer.record is None for answer in answers):
+        raise ImportingError(
+            f"{where} has records without an id to prefix the options with; give "
+            "--no-prefix-record if an option is the same item in every record."
+        )
+    rows = [row for answer in answers for row in _rows(answer, prefixed)]
+    notes = _notes(answers, rows, recurring if prefix_record is None else [])
+    return flat_table(rows, _COLUMNS), notes
+
+
+def _notes(
+    answers: Sequence[_Answer], rows: Sequence[tuple[Any, ...]], recurring: Sequence[str]
+) -> list[str]:
+    n_rankings = sum(answer.finished and answer.options is not None for answer in answers)
+    n_pairs = sum(row[_COLUMNS.index("weight")] is not None for row in rows)
+    notes = [
+        f"{plural(len(answers), 'response')} gave {plural(n_rankings, 'ranking')}, that is "
+        f"{plural(n_pairs, 'pair')} of options; each pair of a ranking of k options weighs 2/k, so "
+        "that the ranking counts as k - 1 votes."
+    ]
+    if recurring:
+        notes.append(
+            f"options such as {shown(recurring[0])} recur across records and may "
+            "be other items in each, so items are named RECORD:OPTION; give --no-prefix-record if "
+            "an option is the same item everywhere."
+        )
+    return notes
+
+
+def _answers(records: Sequence[Record], question: str | None, where: str) -> Iterator[_Answer]:
+    """Every answer to the one ranking question, or to the one named."""
+    responses = [
+        (number, record.get("id", record.get("external_id")), response, values)
+        for number, record in enumerate(records, start=1)
+        for response, values in _responses(record, f"{where}: the responses of record {number:,}")
+    ]
+    if not responses:
+        raise ImportingError(f"{where} has no responses; export the records with their responses.")
+    answered = [values for *_, values in responses]
+    asked = list(dict.fromkeys(name for values in answered for name in values))
+    rankings = [name for name in asked if any(_ranking(one.get(name)) for one in answered)]
+    if question is None and len(rankings) > 1:
+        raise ImportingError(
+            f"{where} answers {plural(len(rankings), 'ranking question')} "
+            f"({shown_some(rankings, limit=8)}); choose one with --question."
+        )
+    if question is not None and question not in asked:
+        refuse_missing("question", question, asked, where=where, remedy="check --question")
+    if not rankings or (question is not None and question not in rankings):
+        raise ImportingError(
+            f"{where} has no ranking with ranks, [{{rank, value}}, ...], among its answers; the "
+            "Argilla 2 library leaves the ranks out of what it exports: take the records with "
+            "their responses from the server's API."
+        )
+    name = rankings[0] if question is None else question
+    for number, record, response, values in responses:
+        # A response to all questions that leaves this one out is an answer too: a skip.
+        if name in values or "values" in response:
+            yield _Answer(number, record, response, values.get(name))
+
+
+def _responses(record: Record, what: str) -> Iterator[tuple[Record, Record]]:
+    """Responses of a record with what they answer to each question, in any of Argilla's layouts."""
+    given = record.get("responses")
+    if given is None:  # datasets have a column for each question
+        given = {name: held for name, held in record.items() if _are_answers(held)}
+    if isinstance(given, dict):
+        for name, answers in given.items():
+            for answer in objects(answers, what):
+                yield answer, {name: answer.get("value")}
+        return
+    for response in objects(given, what):
+        if "values" in response:
+            values = response["values"] if isinstance(response["values"], dict) else {}
+            yield response, {name: _unwrapped(value) for name, value in values.items()}
+        else:
+            yield response, {str(response.get("question_name", "")): response.get("value")}
+
+
+def _are_answers(held: Any) -> bool:
+    return (
+        isinstance(held, list)
+        and bool(held)
+        and all(isinstance(one, dict) and {"user_id", "value"} <= set(one) for one in held)
+    )
+
+
+def _unwrapped(value: Any) -> Any:
+    return value["value"] if isinstance(value, dict) and set(value) == {"value"} else value
+
+
+def _ranking(value: Any) -> list[tuple[Any, Any]] | None:
+    """Options with their ranks, given side by side or as two lists; None if it is no ranking."""
+    if isinstance(value, dict):
+        options, ranks = value.get("value"), value.get("rank")
+        if not isinstance(options, list) or not isinstance(ranks, list) or not options:
+            return None
+        return list(zip_longest(options, ranks))
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(isinstance(one, dict) and "rank" in one and "value" in one for one in value):
+        return None
+    return [(one["value"], one["rank"]) for one in value]
+
+
+def _recurring(answers: Sequence[_Answer]) -> list[str]:
+    """Options that occur in more than one record."""
+    seen: dict[str, set[str]] = {}
+    for answer in answers:
+        record = f"number {answer.number}" if answer.record is None else f"id {answer.record}"
+        for option, _ in answer.options or []:
+            seen.setdefault(str(option), set()).add(record)
+    return [option for option, records in seen.items() if len(records) > 1]
+
+
+def _rows(answer: _Answer, prefixed: bool) -> Iterator[tuple[Any, ...]]:
+    response, options = answer.response, answer.options
+    time = response.get("updated_at", response.get("inserted_at"))
+    person = (response.get("user_id"), time, response.get("status"))
+
+    def item(option: Any) -> Any:
+        return f"{answer.record}:{option}" if prefixed else option
+
+    if not answer.finished or answer.value in (None, [], {}):
+        yield (None, None, None, None, *person)
+        return
+    if options is None:
+        seen = json.dumps(answer.value, ensure_ascii=False)
+        yield (None, None, seen, None, *person)
+        return
+    ranked = [(option, rank) for option, rank in options if _is_number(rank)]
+    if len(ranked) < 2:
+        yield (None, None, "fewer than two ranked options", None, *person)
+        return
+    for option, rank in options:
+        if not _is_number(rank):
+            yield (item(option), None, "an option without a rank", None, *person)
+    for (first, rank), (second, other) in combinations(ranked, 2):
+        said = "first" if rank < other else "second" if rank > other else "equal"
+        yield (item(first), item(second), said, 2 / len(ranked), *person)
+
+
+def _is_number(rank: Any) -> bool:
+    return isinstance(rank, int | float) and not isinstance(rank, bool) and abs(rank) < math.inf

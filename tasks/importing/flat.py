@@ -1,0 +1,282 @@
+"""A flat table through a mapping: votes out, every row accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.importing.cells import (
+    as_ids,
+    as_letters,
+    as_numbers,
+    as_times,
+    distinct,
+    same_ids,
+    words_of,
+)
+from tasks.importing.mapping import PARTS, SIDES, ImportingError, Mapping, plain, refuse_missing
+from urlr.arrays import Mask
+from urlr.ids import plural, shown, shown_some
+from urlr.votes import OUTCOMES, REASONS, REJECTED, SKIPPED, TIE, USED, Bytes, vote_table
+
+_MOSTLY = 0.5
+_IDS = ("item_a", "item_b", "annotator", "vote_id", "attribute")
+_NEEDED = ("item_a", "item_b", "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Rows that are no votes, for one reason."""
+
+    reason: str
+    count: int
+    examples: tuple[str, ...] = ()
+    """Up to three of the values that were not understood."""
+
+    def __str__(self) -> str:
+        seen = f" ({', '.join(self.examples)})" if self.examples else ""
+        return f"{self.count:,} dropped: {self.reason}{seen}"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Votes of another tool, as `urlr.vote_table` takes them, and what became of every row."""
+
+    source: str
+    """Where they come from, as it may be shown."""
+    votes: pd.DataFrame
+    """`item_a, item_b, outcome` and what else is known of each vote."""
+    counts: dict[str, int]
+    """read = votes + ties + skipped + dropped."""
+    dropped: tuple[Dropped, ...]
+    notes: tuple[str, ...]
+
+    def summary(self) -> str:
+        """What was read and what became of it, in plain words."""
+        counts = self.counts
+        lines = [
+            f"Read {plural(counts['read'], 'row')} of {self.source}: "
+            f"{plural(counts['votes'], 'vote')}, {plural(counts['ties'], 'tie')}, "
+            f"{counts['skipped']:,} skipped, {counts['dropped']:,} dropped."
+        ]
+        lines += [f"  {dropped}" for dropped in self.dropped]
+        lines += [f"Note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+class _Account:
+    """Which rows were dropped and why; the first reason counts."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.kept = np.ones(n_rows, np.bool_)
+        self.dropped: list[Dropped] = []
+
+    def drop(self, rows: Mask, reason: str, examples: Sequence[str] = ()) -> None:
+        """Drop those of `rows` that are still there."""
+        rows = rows & self.kept
+        if rows.any():
+            self.kept &= ~rows
+            self.dropped.append(Dropped(reason, int(rows.sum()), tuple(examples)))
+
+
+def import_table(
+    table: pd.DataFrame, mapping: Mapping, *, where: str, notes: Sequence[str] = ()
+) -> Imported:
+    """Turn the rows of a flat table into votes.
+
+    Parameters
+    ----------
+    where
+        The source, as errors name it.
+    notes
+        What is known already and should be told.
+
+    Raises
+    ------
+    ImportingError
+        A column is missing, most outcomes are unknown, or no row is a vote.
+    """
+    if table.empty:
+        raise ImportingError(f"{where} holds no votes; check the export that wrote it.")
+    absent = _check_columns(table, mapping, where)
+    notes = [*notes, *_absent_parts(mapping, absent)]
+    account = _Account(len(table))
+    _drop_by_words(table, mapping, account)
+    outcome = _outcomes(table, mapping)
+    _drop_unknown(table, mapping, outcome, account, where)
+    votes = _canonical(table, mapping, absent, outcome)
+    counts = _drop_unusable(votes, account)
+    if not account.kept.any():
+        why = "; ".join(map(str, account.dropped))
+        rows = plural(len(table), "row")
+        raise ImportingError(f"no vote is left of the {rows} of {where}: {why}; check the export.")
+    votes = votes.loc[account.kept].reset_index(drop=True)
+    votes = votes.assign(**{name: as_ids(votes[name]) for name in _IDS if name in votes})
+    notes += _unread_cells(table.loc[account.kept], mapping, votes)
+    notes += _oddities(votes)
+    known = votes.columns[votes.notna().any() | votes.columns.isin(_NEEDED)]
+    return Imported(where, votes[known], counts, tuple(account.dropped), tuple(notes))
+
+
+def fitting(table: pd.DataFrame, layouts: Sequence[Mapping]) -> Mapping:
+    """The first of the layouts whose columns are all there, else the last."""
+    for mapping in layouts:
+        if mapping.columns - mapping.optional <= set(table.columns):
+            return mapping
+    return layouts[-1]
+
+
+def _check_columns(table: pd.DataFrame, mapping: Mapping, where: str) -> frozenset[str]:
+    """Columns that are not there and need not be; refuse a table that lacks another one."""
+    names = [str(name) for name in table.columns]
+    for column in (*mapping.sources.values(), *mapping.drop):
+        if column not in names and column not in mapping.optional:
+            remedy = "check it, or describe the file in a mapping (`urlr import mapping --help`)"
+            refuse_missing("column", column, names, where=where, remedy=remedy)
+        if names.count(column) > 1:
+            raise ImportingError(f"{where} has two columns named `{shown(column)}`; rename one.")
+    return mapping.columns - set(names)
+
+
+def _absent_parts(mapping: Mapping, absent: frozenset[str]) -> list[str]:
+    lacking = [
+        f"no {part} (no column {column})"
+        for part, column in mapping.sources.items()
+        if column in absent
+    ]
+    lacking += [f"no rows dropped by {column}" for column in mapping.drop if column in absent]
+    return [f"the file has {', '.join(lacking)}."] if lacking else []
+
+
+def _drop_by_words(table: pd.DataFrame, mapping: Mapping, account: _Account) -> None:
+    for column, listed in mapping.drop.items():
+        if column in table:
+            cells = words_of(table[column])
+            for word in listed:
+                said = shown(word) if word.strip() else "empty"
+                account.drop(cells.are(plain(word)), f"{shown(column)} is {said}")
+
+
+def _outcomes(table: pd.DataFrame, mapping: Mapping) -> Bytes:
+    """Position of each row's outcome in `OUTCOMES`, -1 where it is not known."""
+    if mapping.winner in SIDES:
+        return np.full(len(table), OUTCOMES.index(SIDES[mapping.winner]), np.int8)
+    column = table[mapping.outcome if mapping.winner is None else mapping.winner]
+    meanings = {word: OUTCOMES.index(meaning) for word, meaning in mapping.outcomes.items()}
+    outcome = words_of(column).looked_up(meanings)
+    if mapping.winner is not None:
+        for side, item in (("b", mapping.item_b), ("a", mapping.item_a)):
+            outcome[same_ids(table[item], column)] = OUTCOMES.index(side)
+    return outcome
+
+
+def _drop_unknown(
+    table: pd.DataFrame, mapping: Mapping, outcome: Bytes, account: _Account, where: str
+) -> None:
+    """Drop rows whose outcome is not known; refuse if that is most of the rows left."""
+    unknown = account.kept & (outcome < 0)
+    if not unknown.any():
+        return
+    name = mapping.outcome or mapping.winner
+    column = shown(name)
+    words = [word or "an empty cell" for word in mapping.outcomes]
+    if mapping.winner is not None:
+        reason = f"{column} is neither {shown(mapping.item_a)} nor {shown(mapping.item_b)}"
+        words = [f"the items in {shown(mapping.item_a)} and {shown(mapping.item_b)}", *words]
+    else:
+        reason = f"{column} is unknown"
+    values = distinct(table.loc[unknown, name])
+    count, left = int(unknown.sum()), int(account.kept.sum())
+    if count > _MOSTLY * left:
+        raise ImportingError(
+            f"{where}: {reason} in {count:,} of {plural(left, 'row')}, seen are "
+            f"{shown_some(values, limit=6)}, known are {shown_some(words, limit=6)}; check the "
+            "file, or say in a mapping what the values mean (`urlr import mapping --help`)."
+        )
+    account.drop(unknown, reason, values[:3])
+
+
+def _canonical(
+    table: pd.DataFrame, mapping: Mapping, absent: frozenset[str], outcome: Bytes
+) -> pd.DataFrame:
+    """All rows in the columns of `urlr.vote_table`; dropped ones hold anything."""
+    columns: dict[str, Any] = {
+        part: table[name] for part, name in mapping.sources.items() if name not in absent
+    }
+    columns["outcome"] = as_letters(outcome, OUTCOMES)
+    if mapping.left in SIDES:
+        side = OUTCOMES.index(SIDES[mapping.left])
+        columns["left"] = as_letters(np.full(len(table), side, np.int8), OUTCOMES)
+    elif "left" in columns:
+        columns["left"] = as_letters(_left(columns), OUTCOMES)
+    for part, read in (("seconds", as_numbers), ("time", as_times), ("weight", as_numbers)):
+        if part in columns:
+            columns[part] = read(columns[part])
+    ordered = [part for part in PARTS if part in columns and part != "winner"]
+    return pd.DataFrame({part: columns[part] for part in ordered}, index=table.index)
+
+
+def _left(parts: dict[str, pd.Series[Any]]) -> Bytes:
+    """Position in `OUTCOMES` of the item on the left, told by its id or by a or b; else -1."""
+    column = parts["left"]
+    left = words_of(column).looked_up({"a": 0, "b": 1})
+    for place, item in ((1, "item_b"), (0, "item_a")):
+        left[same_ids(parts[item], column)] = place
+    return left
+
+
+def _drop_unusable(votes: pd.DataFrame, account: _Account) -> dict[str, int]:
+    """Drop what `urlr.vote_table` would reject, for its reasons; count the rest."""
+    place = np.flatnonzero(account.kept)
+    # Several attributes in one file are refused when they are fitted, not here.
+    checked = vote_table(votes.loc[account.kept].drop(columns="attribute", errors="ignore"))
+    rejected = checked.status == REJECTED
+    for why in np.unique(checked.reason[rejected]):
+        rows = np.zeros(len(votes), np.bool_)
+        rows[place[rejected & (checked.reason == why)]] = True
+        account.drop(rows, REASONS[why])
+    kept = np.bincount(checked.status, minlength=4)
+    return {
+        "read": len(votes),
+        "votes": int(kept[USED]),
+        "ties": int(kept[TIE]),
+        "skipped": int(kept[SKIPPED]),
+        "dropped": sum(dropped.count for dropped in account.dropped),
+    }
+
+
+def _unread_cells(table: pd.DataFrame, mapping: Mapping, votes: pd.DataFrame) -> list[str]:
+    """Say which optional cells were filled and could not be read."""
+    notes = []
+    for part in (*_IDS, "left", "seconds", "time"):
+        column = mapping.sources.get(part)
+        if column is None or part not in votes:
+            continue
+        cells = table[column]
+        unread = words_of(cells).filled & votes[part].isna().to_numpy()
+        if unread.any():
+            seen = shown_some(distinct(cells[unread]))
+            notes.append(
+                f"{shown(column)} could not be read as {part} in "
+                f"{plural(int(unread.sum()), 'row')} ({seen}); left empty there."
+            )
+    return notes
+
+
+def _oddities(votes: pd.DataFrame) -> list[str]:
+    """What a reader of the result should know."""
+    notes = []
+    for what, names in (("items", ("item_a", "item_b")), ("annotators", ("annotator",))):
+        kinds = {pd.api.types.infer_dtype(votes[name]) for name in names if name in votes}
+        if "mixed-integer" in kinds or {"integer", "string"} <= kinds:
+            notes.append(f"{what} are text and whole numbers; only .jsonl files keep those apart.")
+    attributes = votes["attribute"].nunique() if "attribute" in votes else 1
+    if attributes > 1:
+        notes.append(
+            f"the votes are about {attributes:,} attributes; `urlr fit` takes one at a time."
+        )
+    return notes

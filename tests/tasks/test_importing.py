@@ -1,0 +1,361 @@
+"""Importing flat tables: every row accounted for, the traps of every tool, mapping files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from imported_votes import LEAVES, attempt, checked, objects, reasons, refused, rows
+
+from tasks.importing import PRESETS, Mapping, import_flat, import_table
+from tasks.write import write_table
+
+EXAMPLES = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+WORDS = Mapping(
+    item_a="one",
+    item_b="two",
+    outcome="said",
+    outcomes={"left": "a", "right": "b", "same": "tie", "": "skip"},
+    drop={"state": ("bad", "ugly")},
+)
+
+
+# ---------------------------------------------------------------- the mechanism
+
+CELLS = st.sampled_from(["left", "RIGHT ", "same", "", None, "up", "down", "both"])
+
+
+@EXAMPLES
+@given(
+    cells=st.lists(
+        st.tuples(
+            st.sampled_from(["p", "q", "", " ", None]),
+            st.sampled_from(["p", "r", "é\n", None]),
+            CELLS,
+            st.sampled_from([None, "fine", "Bad", "ugly"]),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_rows_in_are_rows_accounted_for(cells):
+    table = pd.DataFrame(cells, columns=["one", "two", "said", "state"], dtype="str")
+    states = [state if state in ("Bad", "ugly") else None for *_, state in cells]
+    known = {"left": "a", "RIGHT ": "b", "same": "tie", "": "skip", None: "skip"}
+    said = [row[2] for row, state in zip(cells, states, strict=True) if state is None]
+    n_unknown = sum(word not in known for word in said)
+    imported = attempt(import_table, table, WORDS, where="t")
+    if isinstance(imported, str):
+        assert n_unknown > 0.5 * len(said) or "no vote is left" in imported
+        return
+    assert imported.counts["read"] == len(cells)
+    found = reasons(imported)
+    assert found.get("state is bad", 0) == states.count("Bad")
+    assert found.get("state is ugly", 0) == states.count("ugly")
+    assert found.get("said is unknown", 0) == n_unknown
+    assert imported.counts["skipped"] == sum(known.get(word) == "skip" for word in said)
+
+
+def test_unknown_values_are_shown_three_of_them():
+    said = ["left"] * 5 + ["u", "v", "w", "x"]
+    table = pd.DataFrame({"one": "p", "two": "q", "said": said, "state": ""})
+    imported = checked(import_table(table, WORDS, where="t"))
+    assert imported.dropped[0].examples == ("`u`", "`v`", "`w`")
+    assert "4 dropped: said is unknown (`u`, `v`, `w`)" in imported.summary()
+
+
+def test_mostly_unknown_values_are_refused_with_what_was_seen():
+    table = pd.DataFrame({"one": "p", "two": "q", "said": ["1", "2", "left"], "state": ""})
+    text = refused(import_table, table, WORDS, where="votes.csv")
+    assert "votes.csv: said is unknown in 2 of 3 rows, seen are `1`, `2`" in text
+    assert "left, right, same, an empty cell" in text
+
+
+def test_rows_dropped_for_another_reason_do_not_hide_unknown_values():
+    states = ["bad"] * 8 + [""] * 2
+    table = pd.DataFrame({"one": "p", "two": "q", "said": "?", "state": states})
+    assert "in 2 of 2 rows" in refused(import_table, table, WORDS, where="t")
+
+
+def test_a_winner_is_told_by_its_id_and_other_words_are_translated():
+    mapping = Mapping(item_a="one", item_b="two", winner="best", outcomes={"tie": "tie"})
+    table = pd.DataFrame({"one": [7, 7, 7, 7], "two": [8, 8, 8, 8], "best": [7, 8, "Tie", "7"]})
+    imported = checked(import_table(table, mapping, where="t"))
+    assert imported.votes["outcome"].tolist() == ["a", "b", "tie"]
+    assert reasons(imported) == {"best is neither one nor two": 1}
+
+
+def test_what_was_on_the_left_is_told_by_its_id_or_by_a_letter():
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", left="shown")
+    table = pd.DataFrame({"one": "p", "two": "q", "shown": ["q", "p", "A", "b", None, "z"]})
+    imported = checked(import_table(table, mapping, where="t"))
+    assert imported.votes["left"].fillna("").tolist() == ["b", "a", "a", "b", "", ""]
+    assert "shown could not be read as left in 1 row (`z`); left empty there." in imported.notes
+
+
+def test_times_of_every_kind_are_moments_in_utc():
+    cells = [
+        "1682351591.25",
+        "1682351591250",
+        "2023-04-24T15:53:11.25Z",
+        "2023-04-24 17:53:11.250+02:00",
+        "Mon Apr 24 08:53:11 PDT 2023",
+        "Mon Apr 24 07:53:11 PST 2023",
+        "last week",
+        None,
+    ]
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", time="when")
+    table = pd.DataFrame({"one": "p", "two": "q", "when": cells})
+    imported = checked(import_table(table, mapping, where="t"))
+    moment = pd.Timestamp("2023-04-24 15:53:11.25", tz="UTC")
+    assert imported.votes["time"][:4].tolist() == [moment] * 4
+    assert imported.votes["time"][4:6].tolist() == [moment.floor("s")] * 2
+    assert imported.votes["time"][6:].isna().all()
+    assert "when could not be read as time in 1 row (`last week`); left empty there." in (
+        imported.notes
+    )
+
+
+def test_moments_stay_moments():
+    times = pd.to_datetime(["2024-01-01 12:00", None]).tz_localize("Europe/Berlin")
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", time="when")
+    for column in (times, times.tz_convert("UTC").tz_localize(None)):
+        table = pd.DataFrame({"one": "p", "two": "q", "when": column})
+        time = checked(import_table(table, mapping, where="t")).votes["time"]
+        assert time[0] == pd.Timestamp("2024-01-01 11:00", tz="UTC")
+        assert pd.isna(time[1])
+
+
+def test_rows_that_the_method_would_reject_are_dropped_for_its_reasons():
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", vote_id="id", weight="w")
+    table = pd.DataFrame(
+        {
+            "one": ["p", "p", None, "p", "p", "p"],
+            "two": ["q", "p", "q", " ", "q", "q"],
+            "id": ["1", "2", "3", "4", "1", "5"],
+            "w": ["2", "1", "1", "1", "1", "heavy"],
+        }
+    )
+    imported = checked(import_table(table, mapping, where="t"))
+    assert reasons(imported) == {
+        "compares an item with itself": 1,
+        "missing item": 1,
+        "empty item id": 1,
+        "repeated vote_id": 1,
+        "weight is negative, missing or not finite": 1,
+    }
+    assert rows(imported, "vote_id", "weight") == [("1", 2.0)]
+
+
+def test_names_that_are_lists_are_left_empty_and_told_of(put):
+    mapping = Mapping(item_a="one", item_b="two", outcome="said", annotator="who")
+    mapping = replace(mapping, outcomes={"left": "a", "": "skip"})
+    lines = [
+        {"one": "p", "two": "q", "said": "left", "who": ["me", "you"]},
+        {"one": {"x": 1}, "two": "q", "said": None, "who": "me"},
+    ]
+    path = put("v.jsonl", "\n".join(map(json.dumps, lines)))
+    imported = checked(import_flat(path, [mapping]))
+    assert imported.votes["annotator"].isna().tolist() == [True, False]
+    assert imported.votes["item_a"].isna().tolist() == [False, True]
+    assert "who could not be read as annotator in 1 row (`['me', 'you']`)" in imported.summary()
+    assert "one could not be read as item_a in 1 row" in imported.summary()
+
+
+def test_columns_of_which_nothing_is_known_are_left_out():
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", annotator="who", time="when")
+    table = pd.DataFrame({"one": ["p"], "two": ["q"], "who": ["me"], "when": [None]})
+    imported = checked(import_table(table, mapping, where="t"))
+    assert imported.votes.columns.tolist() == ["item_a", "item_b", "outcome", "annotator"]
+
+
+def test_several_attributes_are_kept_and_told_of():
+    mapping = Mapping(item_a="one", item_b="two", winner="item_a", attribute="about")
+    table = pd.DataFrame({"one": ["p", "p"], "two": ["q", "q"], "about": ["x", "y"]})
+    imported = import_table(table, mapping, where="t")
+    assert imported.counts["votes"] == 2
+    assert "2 attributes" in imported.summary()
+
+
+def test_ids_that_mix_text_and_numbers_are_told_of():
+    table = pd.DataFrame({"chosen": [1, "x"], "rejected": ["y", "y"]}, dtype=object)
+    imported = checked(import_table(table, PRESETS["preference"][1], where="t"))
+    assert imported.votes["item_a"].tolist() == [1, "x"]
+    assert "items are text and whole numbers; only .jsonl files" in imported.summary()
+
+
+def test_a_million_rows_take_seconds_not_minutes():
+    """No assertion on the clock: a loop over the rows would be felt here."""
+    n = 1_000_000
+    rng = np.random.default_rng(0)
+    names = np.array([f"m{k}" for k in range(1000)])
+    table = pd.DataFrame(
+        {
+            "left": names[rng.integers(0, 500, n)],
+            "right": names[rng.integers(500, 1000, n)],
+            "worker": names[rng.integers(0, 1000, n)],
+        }
+    )
+    table["label"] = np.where(rng.random(n) < 0.7, table["left"], table["right"])
+    imported = checked(import_table(table, PRESETS["crowd-kit"][1], where="t"))
+    assert imported.counts["votes"] == n
+    assert ((imported.votes["outcome"] == "a") == (table["label"] == table["left"])).all()
+
+
+# ---------------------------------------------------------------- flat presets
+
+
+def test_arena(put):
+    path = put(
+        "battles.csv",
+        "model_a,model_b,winner,judge,tstamp,turn\n"
+        "007,b,model_a,j1,1682351591.5,1\n"
+        "b,NA,model_b,j2,1682351592,2\n"
+        "b,NA,tie,j2,,1\n"
+        "007,NA,tie (bothbad),j3,1682351593,1\n"
+        "007,NA,modelA,j3,1682351593,1\n"
+        "007,NA,,j3,1682351593,1\n",
+    )
+    imported = checked(import_flat(path, PRESETS["arena"]))
+    assert rows(imported, "item_a", "item_b", "outcome", "annotator") == [
+        ("007", "b", "a", "j1"),
+        ("b", "NA", "b", "j2"),
+        ("b", "NA", "tie", "j2"),
+        ("007", "NA", "tie", "j3"),
+    ]
+    assert imported.votes["time"][0] == pd.Timestamp("2023-04-24 15:53:11.5", tz="UTC")
+    assert str(imported.dropped[0]) == "2 dropped: winner is unknown (`modelA`, an empty cell)"
+    assert "left" not in imported.votes
+
+
+def test_arena_as_one_json_list_keeps_types_and_does_without_names(put):
+    battles = [
+        {"model_a": 1, "model_b": 2, "winner": "model_a", "anony": True},
+        {"model_a": 1, "model_b": "2", "winner": "model_b", "turn": [1]},
+        {"model_a": None, "model_b": 2, "winner": "tie"},
+    ]
+    imported = checked(import_flat(put("battles.json", battles), PRESETS["arena"]))
+    assert rows(imported, "item_a", "item_b") == [(1, 2), (1, "2")]
+    assert "no annotator (no column judge), no time (no column tstamp)" in imported.summary()
+
+
+def test_crowd_kit_labels_must_name_one_of_the_two(put):
+    content = "worker,left,right,label\nw1,a,b,a\nw1,b,c,c\nw2,a,c,tie\nw2,a,c,\nw2,1,01,01\n"
+    imported = checked(import_flat(put("v.csv", content), PRESETS["crowd-kit"]))
+    assert rows(imported, "item_a", "item_b", "outcome", "left", "annotator") == [
+        ("a", "b", "a", "a", "w1"),
+        ("b", "c", "b", "a", "w1"),
+        ("1", "01", "b", "a", "w2"),
+    ]
+    assert str(imported.dropped[0]) == (
+        "2 dropped: label is neither left nor right (`tie`, an empty cell)"
+    )
+    older = put("older.csv", content.replace("worker", "performer"))
+    assert checked(import_flat(older, PRESETS["crowd-kit"])).votes.equals(imported.votes)
+
+
+def test_crowd_kit_numbers_are_not_texts(put):
+    lines = [
+        {"worker": 1, "left": 7, "right": 8, "label": 7},
+        {"worker": 1, "left": 7, "right": 8, "label": 8},
+        {"worker": None, "left": 7, "right": 8, "label": "7"},
+    ]
+    path = put("v.jsonl", "\n".join(map(json.dumps, lines)))
+    imported = checked(import_flat(path, PRESETS["crowd-kit"]))
+    assert rows(imported, "item_a", "outcome") == [(7, "a"), (7, "b")]
+    assert reasons(imported) == {"label is neither left nor right": 1}
+
+
+def test_evalica_and_its_enum(put):
+    words = ["left", "Right", "tie", "X", "y", "Draw", "Winner.X", "winner.Draw", "1", "both", ""]
+    content = "left,right,winner\n" + "".join(f"a,b,{word}\n" for word in words)
+    imported = checked(import_flat(put("v.csv", content), PRESETS["evalica"]))
+    expected = ["a", "b", "tie", "a", "b", "tie", "a", "tie"]
+    assert imported.votes["outcome"].tolist() == expected
+    assert reasons(imported) == {"winner is unknown": 3}
+    assert "left" not in imported.votes
+
+
+def test_preference_pairs_are_named_by_ids_if_there_are_any(put):
+    pairs = [
+        {"prompt": "?", "chosen": "<b>yes</b>", "rejected": "no\n", "chosen_id": 1},
+        {"prompt": "?", "chosen": "same", "rejected": "same", "chosen_id": 2},
+    ]
+    path = put("p.jsonl", "\n".join(map(json.dumps, pairs)))
+    imported = checked(import_flat(path, PRESETS["preference"]))
+    assert rows(imported, "item_a", "item_b", "outcome") == [("<b>yes</b>", "no\n", "a")]
+    assert reasons(imported) == {"compares an item with itself": 1}
+    # Chats, which are lists, do no harm beside ids.
+    pairs = [one | {"rejected_id": "x", "chosen": [{"role": "user"}]} for one in pairs]
+    path = put("p.jsonl", "\n".join(map(json.dumps, pairs)))
+    imported = checked(import_flat(path, PRESETS["preference"]))
+    assert rows(imported, "item_a", "item_b") == [(1, "x"), (2, "x")]
+
+
+def test_chats_are_no_ids(put):
+    line = json.dumps({"chosen": [{"role": "user"}], "rejected": "x"})
+    text = refused(import_flat, put("p.jsonl", line), PRESETS["preference"])
+    assert "1 dropped: item id is neither text nor a whole number" in text
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "parquet", "jsonl"])
+def test_every_format_of_a_flat_table_gives_the_same_votes(ending, tmp_path):
+    table = pd.DataFrame(
+        {
+            "model_a": ["p", "q", "é"],
+            "model_b": ["q", "p", "p"],
+            "winner": ["model_a", "tie", None],
+            "judge": ["j", None, "k"],
+            "tstamp": [1682351591.5, 2.0, np.nan],
+        }
+    )
+    write_table(table, tmp_path / f"v.{ending}")
+    imported = checked(import_flat(tmp_path / f"v.{ending}", PRESETS["arena"]))
+    assert rows(imported, "item_a", "outcome") == [("p", "a"), ("q", "tie")]
+    assert (
+        imported.votes["time"].tolist()
+        == pd.to_datetime([1682351591.5, 2.0], unit="s", utc=True).tolist()
+    )
+
+
+@EXAMPLES
+@given(
+    lines=st.lists(
+        objects("model_a", "model_b", "winner", "judge", "tstamp")
+        | st.fixed_dictionaries(
+            {"model_a": st.just("p"), "model_b": st.just("q"), "winner": st.just("tie")},
+            optional={"judge": LEAVES, "tstamp": LEAVES},
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    ending=st.sampled_from(["json", "jsonl"]),
+)
+def test_any_flat_records_are_imported_or_refused_in_one_line(lines, ending, put):
+    content = lines if ending == "json" else "\n".join(map(json.dumps, lines))
+    attempt(import_flat, put(f"v.{ending}", content), PRESETS["arena"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("model_a,model_b,winer\np,q,tie\n", "no column `winner` (the nearest is `winer`)"),
+        ("Model_A,model_b,winner\np,q,tie\n", "no column `model_a` (the nearest is `Model_A`)"),
+        ("chosen,rejected\np,q\n", "no column `model_a`, found are chosen, rejected"),
+        ("model_a,model_b,winner,winner\np,q,tie,tie\n", "two columns named `winner`"),
+        ("model_a,model_b,winner\np,q,?\n", "winner is unknown in 1 of 1 row"),
+        ("model_a,model_b,winner\np,p,tie\n", "1 dropped: compares an item with itself"),
+        ("model_a,model_b,winner\n", "only a header"),
+        ("model_a;model_b;winner\np;q;tie\n", "semicolons"),
+        ("", "is empty (0 bytes)"),
+    ],
+)
+def test_flat_files_that_cannot_be_used(content, said, put):
+    text = refused(import_flat, put("v.csv", content), PRESETS["arena"])
+    assert "v.csv" in text
+    assert said in text
