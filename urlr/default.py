@@ -297,32 +297,38 @@ def _begin(
 
 
 def _chosen_space(
-    feature_map: FeatureMap,
-    values: Floats,
-    ballots: Ballots,
-    seed: int,
-    progress: Progress,
+    feature_map: FeatureMap, values: Floats, ballots: Ballots, seed: int, progress: Progress
 ) -> tuple[FeatureMap, Floats, Tuned | None]:
-    """Tune the ridge, and the share of the kernel in the prior, on items left out.
+    """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
 
-    Between much and little, not in or out: wherever the choice falls by chance, little is lost.
+    Much or little of it, whichever foretells votes better: wherever that choice falls by chance,
+    not much is lost. None of it only if clearly better, by two standard errors of the difference.
     """
-    features = _features(feature_map, values)
-    rows = replace(ballots.rows, features=features)
-    fold_rng = np.random.default_rng(seed)
-    tuned = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, progress=progress)
-    if tuned is None or not _is_curved(feature_map):
-        return feature_map, features, tuned
+
+    def tried(space: FeatureMap, near: float | None) -> tuple[FeatureMap, Floats, Tuned | None]:
+        features = _features(space, values)
+        rows = replace(ballots.rows, features=features)
+        rng = np.random.default_rng(seed)
+        tuned = tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, progress=progress)
+        return space, features, tuned
+
+    best = tried(feature_map, None)
+    first = best[2]
+    if first is None or not _is_curved(feature_map):
+        return best
     *before, prior = feature_map.steps
     assert isinstance(prior, PriorSpace)
-    less_map = replace(feature_map, steps=(*before, prior.bending_less(_LITTLE)))
-    less = _features(less_map, values)
-    rows = replace(rows, features=less)
-    fold_rng = np.random.default_rng(seed)
-    other = tuned_ridge_of(rows, ballots.weight, rng=fold_rng, near=tuned.ridge)
-    if other is not None and other.loss < tuned.loss:
-        return less_map, less, other
-    return feature_map, features, tuned
+    found = first
+    little = tried(replace(feature_map, steps=(*before, prior.bending_less(_LITTLE))), first.ridge)
+    if little[2] is not None and little[2].loss < found.loss:
+        best, found = little, little[2]
+    straight = tried(replace(feature_map, steps=(*before, prior.straight())), found.ridge)
+    if straight[2] is not None:
+        losses = [one.losses(ballots.rows, ballots.weight) for one in (found, straight[2])]
+        gain = (losses[0] - losses[1])[found.judged]
+        if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
+            return straight
+    return best
 
 
 def _people(

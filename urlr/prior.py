@@ -111,6 +111,18 @@ class PriorSpace:
             offset=self.offset * bent,
         )
 
+    def straight(self) -> PriorSpace:
+        """Return the space without the kernel."""
+        if len(self.landmarks) == 0:
+            return self
+        return replace(
+            self,
+            directions=self.directions / np.sqrt(1.0 - BENT),
+            landmarks=self.landmarks[:0],
+            weights=self.weights[:0, :0],
+            offset=self.offset[:0],
+        )
+
     @property
     def n_in(self) -> int:
         """Columns expected."""

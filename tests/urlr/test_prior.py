@@ -86,3 +86,5 @@ def test_the_kernel_can_have_less_of_the_prior_variance(share):
     assert (less[:, n:] ** 2).sum(axis=1).mean() == pytest.approx(share)
     straight = PriorSpace.fit(values, bent=False, rng=seeded())
     assert straight.bending_less(share) is straight
+    assert straight.straight() is straight
+    np.testing.assert_allclose(step.straight().apply(values), straight.apply(values), rtol=1e-12)
