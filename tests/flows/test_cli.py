@@ -40,7 +40,7 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
         line = [str(Path(sys.executable).with_name("urlr")), *arguments]
         return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
 
-    fitted = run("fit", "votes.csv", "features.parquet", "--out", "out")
+    fitted = run("fit", "votes.csv", "features.parquet", "--out", "out", "--quiet")
     assert (fitted.returncode, fitted.stderr) == (0, "")
     assert "Ranked 40 items from 600 votes" in fitted.stdout
     assert "urlr score out/model.npz" in fitted.stdout
@@ -66,7 +66,7 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
     np.testing.assert_allclose(table["score"], expected["score"], rtol=1e-12)
     assert table["rank"].tolist() == expected["rank"].tolist()
 
-    again = run("fit", "votes.csv", "features.parquet", "--out", "out")
+    again = run("fit", "votes.csv", "features.parquet", "--out", "out", "--quiet")
     assert (again.returncode, again.stdout) == (1, "")
     assert again.stderr == (
         "urlr: out is not empty; give another name, or --overwrite to replace it.\n"
