@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-for room in ("urlr", "tasks"):
+for room in ("urlr", "tasks", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
+
+pytest_plugins = ["storage"]
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOREIGN_TO_THE_METHOD = {"tasks", "flows", "prefect", "dask", "distributed", "mlflow", "fsspec"}
+STORAGE = {"fsspec", "s3fs", "boto3", "botocore", "aiobotocore", "aiohttp"}
+FOREIGN_TO_THE_METHOD = {"tasks", "flows", "prefect", "dask", "distributed", "mlflow"} | STORAGE
 OPENERS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "fdopen", "mkstemp"}
 READERS = {"read_csv", "read_parquet", "read_json", "to_csv", "to_parquet", "to_json", "load"}
 
@@ -61,6 +62,11 @@ def test_tasks_know_no_flow(path):
     assert "flows" not in imported(everywhere(path))
 
 
+@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
+def test_one_module_knows_the_object_storage(path):
+    assert not imported(everywhere(path)) & STORAGE or named(path) == "tasks/store.py"
+
+
 @pytest.mark.parametrize(
     "path", [path for path in modules("urlr") if path.name != "model_file.py"], ids=named
 )
@@ -71,6 +77,11 @@ def test_the_method_opens_no_file(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
     }
     assert not called & (OPENERS | READERS)
+
+
+def test_a_store_in_a_directory_loads_no_object_storage():
+    tree = ast.parse((ROOT / "tasks" / "store.py").read_text())
+    assert not imported(at_import(tree)) & STORAGE
 
 
 def test_the_command_imports_only_the_standard_library_at_first():

@@ -49,7 +49,7 @@ def kendall_distance(
     decisive = _decisive(votes)
     weights = _weights(decisive, weigh)
     known = scores.dropna()
-    items = _items(known, "score")
+    items = scored_items(known, "score")
     winner, loser = _places(items, decisive["winner"]), _places(items, decisive["loser"])
     absent = (winner < 0) | (loser < 0)
     if absent.any():
@@ -209,7 +209,7 @@ def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
     return np.divide(weights, total, out=np.zeros(n_votes), where=total > 0)
 
 
-def _items(values: pd.Series[Any], what: str) -> pd.Index[Any]:
+def scored_items(values: pd.Series[Any], what: str) -> pd.Index[Any]:
     """Ids of a table of scores, each once."""
     index = values.index
     if (
@@ -241,7 +241,7 @@ def _places(items: pd.Index[Any], column: pd.Series[Any]) -> Ints:
 def _common(scores: pd.Series[Any], truth: pd.Series[Any]) -> tuple[Floats, Floats]:
     """Score and true score of the items that have both."""
     scores, truth = scores.dropna(), truth.dropna()
-    place = positions(_items(scores, "score"), _items(truth, "true score"))
+    place = positions(scored_items(scores, "score"), scored_items(truth, "true score"))
     both = place >= 0
     if np.count_nonzero(both) < 2:
         raise VoteError(

@@ -1,0 +1,292 @@
+"""Objects under keys, and how they lie in a directory: each whole, or not there at all.
+
+A key is relative and made of parts with `/` between them, the same on every kind of store.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from tasks.formats import shown_path
+from urlr.errors import UrlrError
+from urlr.ids import shown
+
+_SECRETS = {"AWS_SECRET_ACCESS_KEY": 4, "AWS_SESSION_TOKEN": 4, "AWS_ACCESS_KEY_ID": 16}
+"""Variables never shown, and the shortest value that can be told from ordinary words."""
+_USERINFO = re.compile(r"(?<=://)[^/\s]*@")
+_OURS = re.compile(r"\.urlr-[0-9a-f]{16}\.tmp")
+_UNLINKABLE = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+
+
+class StoreError(UrlrError):
+    """The store cannot do what was asked; the text says where, why, and what to do."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(redacted(text))
+
+
+class NotThere(StoreError):  # noqa: N818 - says what was found, as do the next three
+    """There is no object of that key."""
+
+
+class Exists(StoreError):  # noqa: N818
+    """The key holds other bytes already; nothing was written."""
+
+
+class Changed(StoreError):  # noqa: N818
+    """The object is not the one that was listed."""
+
+
+class Unreachable(StoreError):  # noqa: N818
+    """The store gave no answer, or none in time; a later call may succeed."""
+
+
+class UnsupportedError(StoreError):
+    """The store cannot create an object only if it is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object as a listing shows it."""
+
+    key: str
+    size: int
+    etag: str
+    """Changes whenever the object does; says nothing else."""
+    modified: datetime
+    """When it was last written, in UTC."""
+
+
+Listing = list[Found]
+
+
+def redacted(text: str) -> str:
+    """The text without the credentials of this process and without any in an address."""
+    for name, shortest in _SECRETS.items():
+        value = os.environ.get(name, "")
+        if len(value) >= shortest:
+            for form in {value, quote(value, safe=""), quote(value)}:
+                text = text.replace(form, "***")
+    return _USERINFO.sub("***@", text)
+
+
+def checked_key(key: str) -> str:
+    """The key, if it names an object in the store and cannot climb out of it."""
+    wrong = _wrong_with(key)
+    if wrong:
+        raise StoreError(
+            f"the key `{shown(key, 200)}` {wrong}; use names with single slashes between them."
+        )
+    return key
+
+
+def _wrong_with(key: str) -> str | None:
+    parts = key.split("/")
+    if not key:
+        return "is empty"
+    if key.startswith("/"):
+        return "begins with a slash"
+    if "\\" in key:
+        return "holds a backslash"
+    if any(part in ("", ".", "..") for part in parts):
+        return "has a part that is empty, `.` or `..`"
+    if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) < 0xE000 for sign in key):
+        return "holds a control sign or half a sign"
+    return None
+
+
+def hidden_name() -> str:
+    """A new name for an object nobody is to see; listings leave it out."""
+    return f".urlr-{secrets.token_hex(8)}.tmp"
+
+
+def is_hidden(key: str) -> bool:
+    """Whether the key ends in a name that `hidden_name` gave."""
+    return _OURS.fullmatch(key.rpartition("/")[2]) is not None
+
+
+def differs(address: str) -> Exists:
+    """The error of a create that met other bytes."""
+    return Exists(f"{address} is there already and holds other data; nothing was written.")
+
+
+def missing(address: str) -> NotThere:
+    """The error of a read that met nothing."""
+    return NotThere(f"there is no object {address}; list the store again.")
+
+
+def changed(address: str) -> Changed:
+    """The error of a read that met another object than was listed."""
+    return Changed(f"{address} changed after it was listed; list the store again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A store that is a directory; every object is a file."""
+
+    root: Path
+
+    def address(self, key: str) -> str:
+        """Where an object lies, for people."""
+        return shown_path(self.root / key)
+
+    def list(self, prefix: str) -> Listing:
+        """All objects below a prefix, links to directories followed."""
+        try:
+            return list(self._below(prefix, frozenset()))
+        except OSError as error:
+            failure = self._failure(prefix, "cannot be listed", error)
+        raise failure
+
+    def _below(self, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
+        place = self.root / prefix
+        try:
+            status = place.stat()
+            entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if (status.st_dev, status.st_ino) in above:  # a link to a directory that holds it
+            return
+        within = above | {(status.st_dev, status.st_ino)}
+        for entry in entries:
+            key = f"{prefix}/{entry.name}" if prefix else entry.name
+            try:
+                if entry.is_dir():
+                    yield from self._below(key, within)
+                elif entry.is_file() and not is_hidden(key):
+                    yield _found(key, entry.stat())
+            except FileNotFoundError:  # removed meanwhile
+                continue
+
+    def read(self, key: str, etag: str | None) -> bytes:
+        """The bytes of a file, all of one moment if the etag is given."""
+        try:
+            with (self.root / key).open("rb") as file:
+                before = _etag(os.fstat(file.fileno()))
+                data = file.read()
+                after = _etag(os.fstat(file.fileno()))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            failure: StoreError = missing(self.address(key))
+        except OSError as error:
+            failure = self._failure(key, "cannot be read", error)
+        else:
+            if etag is None or etag == before == after:
+                return data
+            failure = changed(self.address(key))
+        raise failure
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write a file under a hidden name and link it to its own, which fails if that is taken."""
+        try:
+            with _Hidden(self.root / key, data) as hidden:
+                try:
+                    os.link(hidden, self.root / key)
+                except FileExistsError:
+                    if self._holds(key, data):
+                        return
+                    failure: StoreError = differs(self.address(key))
+                else:
+                    _sync_directory(hidden.parent)
+                    return
+        except OSError as error:
+            failure = self._failure(key, "cannot be written", error)
+        raise failure
+
+    def _holds(self, key: str, data: bytes) -> bool:
+        try:
+            return (self.root / key).read_bytes() == data
+        except (FileNotFoundError, IsADirectoryError):
+            return False
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write a file under a hidden name and rename it."""
+        try:
+            with _Hidden(self.root / key, data) as hidden:
+                hidden.replace(self.root / key)
+                _sync_directory(hidden.parent)
+                return
+        except OSError as error:
+            failure = self._failure(key, "cannot be written", error)
+        raise failure
+
+    def remove(self, key: str) -> None:
+        """Remove a file, if it is there."""
+        try:
+            (self.root / key).unlink(missing_ok=True)
+            return
+        except NotADirectoryError:
+            return
+        except OSError as error:
+            failure = self._failure(key, "cannot be removed", error)
+        raise failure
+
+    def _failure(self, key: str, what: str, error: OSError) -> StoreError:
+        where = self.address(key)
+        if isinstance(error, PermissionError) and error.filename2 is None:
+            return StoreError(f"{where} {what}: access was denied; check its permissions.")
+        if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError):
+            return StoreError(
+                f"{where} {what}: a file and a directory want one name; move one of them."
+            )
+        if error.filename2 is not None and error.errno in _UNLINKABLE:
+            return UnsupportedError(
+                f"{where} {what}: its file system cannot link files; keep the store on another."
+            )
+        why = shown(error.strerror or error, 200)
+        return StoreError(f"{where} {what}: {why}; check the disk and the path.")
+
+
+class _Hidden:
+    """A file of its own name beside a target, written to the disk; gone when the block ends."""
+
+    def __init__(self, target: Path, data: bytes) -> None:
+        self.path = target.parent / hidden_name()
+        self._data = data
+
+    def __enter__(self) -> Path:
+        _make_directory(self.path.parent)
+        try:
+            with self.path.open("xb") as file:
+                file.write(self._data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            self.path.unlink(missing_ok=True)
+            raise
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _make_directory(path: Path) -> None:
+    """Make a directory and those above it, each written to the disk."""
+    if not path.is_dir():
+        _make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _etag(status: os.stat_result) -> str:
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+
+
+def _found(key: str, status: os.stat_result) -> Found:
+    modified = datetime.fromtimestamp(status.st_mtime, UTC)
+    return Found(key, status.st_size, _etag(status), modified)

@@ -1,0 +1,419 @@
+"""The object store: a directory, or a bucket that speaks S3; the only module that knows s3fs.
+
+Credentials and endpoint of a bucket come from the environment of the process that uses it
+(`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, or
+whatever else the AWS libraries read). A store holds none of them and no connection, so it can be
+sent to another process, and its address can be shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tasks.objects import (
+    Changed,
+    Directory,
+    Exists,
+    Found,
+    Listing,
+    NotThere,
+    StoreError,
+    Unreachable,
+    UnsupportedError,
+    changed,
+    checked_key,
+    differs,
+    hidden_name,
+    is_hidden,
+    missing,
+)
+from urlr.ids import shown
+
+__all__ = [
+    "Changed",
+    "Exists",
+    "Found",
+    "NotThere",
+    "Store",
+    "StoreError",
+    "Unreachable",
+    "UnsupportedError",
+]
+
+DEADLINE = 120.0
+"""Seconds that one call to a remote store may take, retries included."""
+
+_CONFIG = {
+    "connect_timeout": 5,
+    "read_timeout": 60,
+    "retries": {"mode": "standard", "total_max_attempts": 3},
+    "max_pool_connections": 32,
+}
+_PAUSES = (0.2, 0.5, 1.0)
+"""Seconds to wait before a create, or a read that broke off, is tried again."""
+_PAGE = 1000
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_DENIED = {
+    "AccessDenied",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+    "SignatureDoesNotMatch",
+}
+_ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Objects under keys, in a directory or in a bucket."""
+
+    url: str
+    """Absolute path of a directory, or `s3://bucket/prefix`."""
+    deadline: float = DEADLINE
+    """Seconds that one call to a remote store may take, retries included."""
+
+    def __post_init__(self) -> None:
+        if not self.deadline > 0:
+            raise StoreError(f"a deadline of {self.deadline} seconds is not possible; give more.")
+        self._objects()
+
+    @classmethod
+    def at(cls, url: str | os.PathLike[str], *, deadline: float = DEADLINE) -> Store:
+        """The store at a local path or at `s3://bucket/prefix`; nothing is looked up yet.
+
+        Raises
+        ------
+        StoreError
+            The address holds a user or a password, or is of a kind unknown here.
+        """
+        text = os.fspath(url)
+        if text.startswith("s3://"):
+            return cls("s3://" + text.removeprefix("s3://").rstrip("/"), deadline)
+        if text.startswith("file:///"):
+            text = text.removeprefix("file://")
+        elif _SCHEME.match(text):
+            return cls(text, deadline)  # refused there
+        if not text or "\0" in text:
+            raise StoreError("the store's address is empty or no path; give --store a directory.")
+        return cls(str(Path(text).expanduser().resolve()), deadline)
+
+    def address(self, key: str) -> str:
+        """Where an object lies, for people."""
+        return self._objects().address(key)
+
+    def list(self, prefix: str = "") -> Listing:
+        """All objects below a prefix, at any depth, sorted by key; empty if there is none.
+
+        `votes` is the prefix of `votes/a.csv`, not of `votes2/a.csv`. Other programs may have
+        made a key that is refused here; it is listed, and reading it fails.
+        """
+        if prefix:
+            checked_key(prefix)
+        return sorted(self._objects().list(prefix), key=lambda found: found.key)
+
+    def read(self, key: str, *, etag: str | None = None) -> bytes:
+        """The bytes of an object; with an etag, only of the object that was listed.
+
+        Raises
+        ------
+        NotThere
+            There is no such object.
+        Changed
+            The object is not the one listed.
+        """
+        return self._objects().read(checked_key(key), etag)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write a new object, whole or not at all; writing the same bytes again is no error.
+
+        Raises
+        ------
+        Exists
+            The key holds other bytes; of several writers at once, one wins.
+        """
+        self._objects().create(checked_key(key), data)
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write an object over what the key holds; for the few objects that may change."""
+        self._objects().replace(checked_key(key), data)
+
+    def remove(self, key: str) -> None:
+        """Remove an object; no error if it is gone already."""
+        self._objects().remove(checked_key(key))
+
+    def probe_conditional_writes(self) -> bool:
+        """Whether a second create of one key fails here, as it must; leaves nothing behind."""
+        key = hidden_name()
+        try:
+            self.create(key, b"first")
+            self.create(key, b"second")
+        except Exists:
+            return True
+        except UnsupportedError:
+            return False
+        finally:
+            self.remove(key)
+        return False
+
+    def _objects(self) -> Directory | _Bucket:
+        scheme = _SCHEME.match(self.url)
+        if scheme is None:
+            return Directory(Path(self.url))
+        name, _, prefix = self.url[scheme.end() :].partition("/")
+        if "@" in name:
+            raise StoreError(
+                "the store's address holds a user name or a password; give s3://bucket/prefix, and "
+                "credentials as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        if scheme[1] != "s3":
+            raise StoreError(
+                f"a store at {shown(scheme[1])}:// is not possible; give a local path or "
+                "s3://bucket/prefix."
+            )
+        if _BUCKET.fullmatch(name) is None:
+            raise StoreError(f"`{shown(name)}` is not the name of a bucket; check --store.")
+        return _Bucket(name, checked_key(prefix) if prefix else "", self.deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """A store in a bucket. Conditional writes go in one request, never in parts."""
+
+    name: str
+    prefix: str
+    deadline: float
+
+    def address(self, key: str) -> str:
+        return shown(f"s3://{self.name}/{self._full(key)}", 300)
+
+    def list(self, prefix: str) -> Listing:
+        start = self._full(prefix)
+        start = f"{start}/" if start else ""
+        cut = len(self.prefix) + 1 if self.prefix else 0
+
+        async def pages(client: Any) -> Listing:
+            found = []
+            asked = {"Bucket": self.name, "Prefix": start, "PaginationConfig": {"PageSize": _PAGE}}
+            async for page in client.get_paginator("list_objects_v2").paginate(**asked):
+                found += [_found(entry, cut) for entry in page.get("Contents", [])]
+            return found
+
+        everything = self._done(pages, prefix, self.deadline)
+        return [
+            found
+            for found in everything
+            if found.key and not found.key.endswith("/") and not is_hidden(found.key)
+        ]
+
+    def read(self, key: str, etag: str | None) -> bytes:
+        return self._read(key, etag, time.monotonic() + self.deadline)
+
+    def _read(self, key: str, etag: str | None, end: float) -> bytes:
+        asked = {"Bucket": self.name, "Key": self._full(key)}
+        if etag is not None:
+            asked["IfMatch"] = etag
+        began: list[bool] = []
+
+        async def content(client: Any) -> bytes:
+            began.clear()
+            answer = await client.get_object(**asked)
+            began.append(True)
+            async with answer["Body"] as body:
+                return bytes(await body.read())
+
+        for pause in _PAUSES:
+            try:
+                return self._done(content, key, end - time.monotonic())
+            except Unreachable:
+                if not began or time.monotonic() + pause >= end:
+                    raise
+            time.sleep(pause)  # the answer broke off after it began, which nobody else retries
+        return self._done(content, key, end - time.monotonic())
+
+    def create(self, key: str, data: bytes) -> None:
+        """Put if absent; after a refusal or a lost answer, look what lies there.
+
+        A refusal may be of our own success: the answer to a put is lost, the client sends it
+        again, and finds what it wrote.
+        """
+        end = time.monotonic() + self.deadline
+        last_put = end - self.deadline / 4  # the rest is for looking
+        for pause in (*_PAUSES, None):
+            try:
+                return self._put(key, data, last_put - time.monotonic(), IfNoneMatch="*")
+            except Changed:
+                failure = Unreachable(
+                    f"the store will not create {self.address(key)} and shows nothing there; "
+                    "try again later."
+                )
+            except Unreachable as error:
+                failure = error
+            held = self._held(key, end)
+            if held is not None:
+                if held == data:
+                    return
+                raise differs(self.address(key))
+            if pause is None or time.monotonic() + pause >= last_put:
+                break
+            time.sleep(pause)
+        raise failure
+
+    def _held(self, key: str, end: float) -> bytes | None:
+        try:
+            return self._read(key, None, end)
+        except NotThere:
+            return None
+
+    def replace(self, key: str, data: bytes) -> None:
+        self._put(key, data, self.deadline)
+
+    def _put(self, key: str, data: bytes, seconds: float, **condition: str) -> None:
+        async def put(client: Any) -> None:
+            await client.put_object(Bucket=self.name, Key=self._full(key), Body=data, **condition)
+
+        self._done(put, key, seconds)
+
+    def remove(self, key: str) -> None:
+        async def delete(client: Any) -> None:
+            await client.delete_object(Bucket=self.name, Key=self._full(key))
+
+        self._done(delete, key, self.deadline)
+
+    def _full(self, key: str) -> str:
+        return "/".join(part for part in (self.prefix, key) if part)
+
+    def _done(self, work: Callable[[Any], Awaitable[T]], key: str, seconds: float) -> T:
+        """What the work gives, done in the thread that keeps the connections.
+
+        Errors are raised outside the handler, so that none carries the library's own with it.
+        """
+        import aiohttp
+        from botocore.exceptions import BotoCoreError, ClientError
+        from fsspec.asyn import sync
+
+        endpoint = _endpoint()
+        connections = _connections(endpoint)
+
+        async def with_client() -> T:
+            return await work(await connections.set_session())
+
+        try:
+            answer: T = sync(connections.loop, with_client, timeout=max(seconds, 0.01))
+            return answer
+        except ClientError as error:
+            failure = self._refusal(error.response, key)
+        except (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
+            failure = self._silence(error, endpoint, seconds)
+        raise failure
+
+    def _refusal(self, answer: dict[str, Any], key: str) -> StoreError:
+        """What the store said no to."""
+        status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        code = str(answer.get("Error", {}).get("Code", ""))
+        where = self.address(key)
+        if code == "NoSuchBucket":
+            return StoreError(f"there is no bucket {self.name}; create it or check --store.")
+        if code == "RequestTimeTooSkewed":
+            return StoreError(
+                f"access to {where} was denied: the clocks differ; set this machine's clock."
+            )
+        if status in (401, 403) or code in _DENIED:
+            return StoreError(
+                f"access to {where} was denied; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+        if status == 404:
+            return missing(where)
+        if status in (409, 412):
+            return changed(where)
+        if status == 501:
+            return UnsupportedError(f"{where}: the store cannot do this; use another store.")
+        if status in (301, 307, 308) or code in _ELSEWHERE:
+            return StoreError(
+                f"the bucket {self.name} lies in another region; set AWS_DEFAULT_REGION."
+            )
+        said = shown(f"{status} {code} {answer.get('Error', {}).get('Message', '')}", 200)
+        if status == 429 or status >= 500 or code == "SlowDown":
+            return Unreachable(f"the store failed at {where} ({said}); try again later.")
+        return StoreError(f"the store refused {where} ({said}); check the key and --store.")
+
+    def _silence(self, error: Exception, endpoint: str | None, seconds: float) -> StoreError:
+        """Why there was no answer."""
+        from botocore.exceptions import (
+            BotoCoreError,
+            HTTPClientError,
+            IncompleteReadError,
+            NoCredentialsError,
+            PartialCredentialsError,
+        )
+        from botocore.exceptions import ConnectionError as NotConnectedError
+
+        at = f"the store at {endpoint or 's3://' + self.name}"
+        if isinstance(error, NoCredentialsError | PartialCredentialsError):
+            return StoreError(
+                f"there are no credentials for s3://{self.name}; set AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY."
+            )
+        if isinstance(error, TimeoutError):
+            return Unreachable(
+                f"{at} did not answer within {max(seconds, 0):.3g} seconds; check the network."
+            )
+        why = shown(error, 200)
+        broken = NotConnectedError | HTTPClientError | IncompleteReadError
+        if isinstance(error, BotoCoreError) and not isinstance(error, broken):
+            return StoreError(f"{at} cannot be used ({why}); check the AWS settings.")
+        return Unreachable(f"cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network.")
+
+
+def _found(entry: dict[str, Any], cut: int) -> Found:
+    modified = entry["LastModified"].astimezone(UTC)
+    return Found(entry["Key"][cut:], entry["Size"], entry["ETag"], modified)
+
+
+def _endpoint() -> str | None:
+    """Where the environment says that S3 is; None for Amazon's own."""
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        url = os.environ.get(name, "").strip()
+        if "@" in url:
+            raise StoreError(f"{name} holds a user name or a password; give only the address.")
+        if url and not url.startswith(("http://", "https://")):
+            raise StoreError(f"{name} is no address; let it begin with http:// or https://.")
+        if url:
+            return url
+    return None
+
+
+_KEPT = 8
+_CONNECTIONS: dict[tuple[int, str], Any] = {}
+"""By process and environment: never shared with a fork, made anew when credentials change."""
+
+
+def _connections(endpoint: str | None) -> Any:
+    """The s3fs file system of this process, for the environment as it is now."""
+    settings = sorted(pair for pair in os.environ.items() if pair[0].startswith("AWS_"))
+    place = (os.getpid(), hashlib.sha256(repr(settings).encode()).hexdigest())
+    if place not in _CONNECTIONS:
+        from s3fs import S3FileSystem
+
+        made = S3FileSystem(
+            endpoint_url=endpoint,
+            config_kwargs=_CONFIG,
+            use_listings_cache=False,
+            skip_instance_cache=True,
+        )
+        kept = _CONNECTIONS.setdefault(place, made)
+        own = [other for other in list(_CONNECTIONS) if other[0] == place[0]]
+        for old in own[:-_KEPT]:
+            _CONNECTIONS.pop(old, None)
+        return kept
+    return _CONNECTIONS[place]

@@ -1,0 +1,304 @@
+"""One night at a time holds a store, whatever happens to the one before."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tasks import lease as lease_module
+from tasks.lease import (
+    KEPT,
+    Holder,
+    Lease,
+    LeaseError,
+    LeaseHeld,
+    LeaseLost,
+    Record,
+    taken,
+)
+from tasks.store import Store, StoreError, Unreachable
+
+US = Holder("night-1", "here", 1)
+THEM = Holder("night-2", "there", 2)
+HOLD = """
+import signal, sys, time
+from tasks.lease import Holder, taken
+from tasks.store import Store
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+with taken(Store.at(sys.argv[1]), Holder.here("child"), seconds=float(sys.argv[2]), grace=0):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def numbers(store: Store) -> list[str]:
+    return [found.key for found in store.list("lease")]
+
+
+def newest(store: Store) -> Record:
+    return Record.from_bytes(store.read(numbers(store)[-1]))
+
+
+def unrenewed(monkeypatch) -> None:
+    """Holders that are as good as dead."""
+    monkeypatch.setattr(Lease, "start", lambda self: None)
+
+
+def holding(store: Store, seconds: float) -> subprocess.Popen[str]:
+    """Another process that holds the store."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, store.url, str(seconds)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def test_a_lease_is_taken_and_released(store):
+    with taken(store, US) as lease:
+        lease.check()
+        assert lease.number == 1
+        held = newest(store)
+        assert (held.run, held.host, held.pid, held.released) == ("night-1", "here", 1, False)
+        assert held.expires - held.started == timedelta(seconds=120)
+    assert newest(store).released
+    with taken(store, THEM) as lease:
+        assert lease.number == 2
+    assert numbers(store) == ["lease/00000001.json", "lease/00000002.json"]
+
+
+def test_a_second_taker_is_told_who_holds_it(store):
+    with taken(store, US) as lease:
+        with pytest.raises(LeaseHeld) as error, taken(store, THEM):
+            pytest.fail("two hold it")
+        text = str(error.value)
+        assert "\n" not in text
+        pattern = (
+            r"the store .* is held by run night-1 on here \(process 1\) since \S+ \S+ UTC, until "
+            r"\S+ \S+ UTC unless renewed; wait for it to end, or start again after that\."
+        )
+        assert re.fullmatch(pattern, text)
+        lease.check()
+    assert numbers(store) == ["lease/00000001.json"]
+
+
+def test_of_eight_takers_at_once_one_holds_it(store):
+    start = threading.Barrier(8)
+    tried = threading.Barrier(8)
+
+    def attempt(number: int) -> bool:
+        start.wait()
+        try:
+            with taken(store, Holder(f"run-{number}", "here", number)) as lease:
+                tried.wait()
+                lease.check()
+                return True
+        except LeaseHeld:
+            tried.wait()
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+
+
+def test_the_holder_keeps_it_alive(s3_store):
+    with taken(s3_store, US, seconds=3, grace=0) as lease:
+        first = lease.expires
+        time.sleep(3.2)
+        lease.check()
+        assert lease.expires > first
+        assert newest(s3_store).expires == lease.expires
+        with pytest.raises(LeaseHeld), taken(s3_store, THEM, grace=0):
+            pass
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_its_holder_told(store, monkeypatch):
+    unrenewed(monkeypatch)
+    with taken(store, US, seconds=1.5, grace=0) as ours:
+        time.sleep(1.6)
+        with taken(store, THEM, grace=0) as theirs:
+            assert theirs.number == 2
+            theirs.check()
+            with pytest.raises(LeaseLost, match="ran out at"):
+                ours.check()
+    assert newest(store).run == "night-2"
+
+
+def test_a_holder_whose_clock_is_slow_is_told_of_the_newer_lease(store):
+    with taken(store, US) as ours:
+        store.create("lease/00000002.json", newest(store).to_bytes())
+        with pytest.raises(LeaseLost, match="was followed by lease/00000002") as error:
+            ours.check()
+        assert "\n" not in str(error.value)
+
+
+def test_a_holder_whose_lease_was_removed_is_told_and_spoils_nothing(tmp_path):
+    store = Store.at(tmp_path)
+    with taken(store, US, seconds=4, grace=0) as ours:
+        store.remove("lease/00000001.json")
+        with pytest.raises(LeaseLost, match="was removed by somebody"):
+            ours.check()
+        with taken(store, THEM) as theirs:
+            assert theirs.number == ours.number
+            time.sleep(1.5)  # long enough for the first to renew its own, if it would
+            theirs.check()
+            with pytest.raises(LeaseLost):
+                ours.check()
+
+
+def test_a_lease_just_past_its_end_is_respected_because_clocks_differ(tmp_path, monkeypatch):
+    store = Store.at(tmp_path)
+    unrenewed(monkeypatch)
+    with taken(store, US, seconds=1):
+        time.sleep(1.1)
+        with pytest.raises(LeaseHeld), taken(store, THEM, grace=30):
+            pass
+
+
+@pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt, SystemExit])
+def test_it_is_released_however_the_block_ends(store, end):
+    with pytest.raises(end), taken(store, US):
+        raise end
+    assert newest(store).released
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lease/")]
+
+
+def test_a_killed_holder_delays_the_next_only_until_its_lease_runs_out(s3_store):
+    child = holding(s3_store, 2)
+    with child:
+        with pytest.raises(LeaseHeld, match="run child"), taken(s3_store, THEM, grace=0):
+            pass
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    assert not newest(s3_store).released
+    end = time.monotonic() + 20
+    while True:
+        try:
+            with taken(s3_store, THEM, grace=0) as lease:
+                assert lease.number == 2
+            break
+        except LeaseHeld:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+
+def test_a_terminated_holder_releases_it(s3_store):
+    with holding(s3_store, 60) as child:
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 143
+    assert newest(s3_store).released
+
+
+def test_a_lease_that_cannot_be_checked_after_it_was_made_is_released(tmp_path, monkeypatch):
+    def fail(self):
+        raise Unreachable("it is away.")
+
+    monkeypatch.setattr(Lease, "check", fail)
+    with pytest.raises(Unreachable), taken(Store.at(tmp_path), US):
+        pass
+    assert newest(Store.at(tmp_path)).released
+
+
+def test_renewing_survives_a_store_that_fails_for_a_while(tmp_path, monkeypatch, caplog):
+    store = Store.at(tmp_path)
+    real = Store.replace
+    fails = iter([True, True])
+
+    def flaky(self, key, data):
+        if next(fails, False):
+            raise Unreachable("it is away.")
+        real(self, key, data)
+
+    monkeypatch.setattr(Store, "replace", flaky)
+    with taken(store, US, seconds=2, grace=0) as lease:
+        time.sleep(2.3)
+        lease.check()
+    assert newest(store).released
+    assert caplog.text.count("could not be renewed, trying again: it is away.") == 2
+
+
+def test_a_release_that_fails_does_not_fail_the_night(tmp_path, monkeypatch, caplog):
+    def fail(self, key, data):
+        raise Unreachable("it is away.")
+
+    monkeypatch.setattr(Store, "replace", fail)
+    with taken(Store.at(tmp_path), US):
+        pass
+    assert "could not be released and will run out" in caplog.text
+
+
+def test_a_check_that_cannot_ask_says_so(tmp_path, monkeypatch):
+    def fail(self, prefix=""):
+        raise Unreachable("it is away.")
+
+    with taken(Store.at(tmp_path), US) as lease:
+        monkeypatch.setattr(Store, "list", fail)
+        with pytest.raises(StoreError, match="it is away"):
+            lease.check()
+
+
+def test_a_store_that_ignores_conditional_writes_gets_no_lease(store, monkeypatch):
+    monkeypatch.setattr(Store, "create", Store.replace)
+    with pytest.raises(LeaseError, match="ignores conditional writes") as error, taken(store, US):
+        pass
+    assert "\n" not in str(error.value)
+    assert numbers(store) == []
+
+
+def test_old_leases_are_removed_and_the_last_stay(tmp_path):
+    store = Store.at(tmp_path)
+    for _ in range(KEPT + 4):
+        with taken(store, US):
+            pass
+    assert numbers(store) == [f"lease/{number:08d}.json" for number in range(4, KEPT + 5)]
+
+
+def test_a_number_free_only_because_it_is_old_is_not_a_lease(tmp_path, monkeypatch):
+    """A taker slept after listing, until the number it would create had come and gone."""
+    store = Store.at(tmp_path)
+    real = lease_module._numbers
+    stale = iter([[]])
+    with taken(store, US):
+        store.create("lease/00000009.json", newest(store).to_bytes())
+        store.remove("lease/00000001.json")
+        monkeypatch.setattr(lease_module, "_numbers", lambda s: next(stale, real(s)))
+        with pytest.raises(LeaseHeld), taken(store, THEM):
+            pass
+    assert numbers(store) == ["lease/00000009.json"]
+
+
+def test_other_files_beside_the_leases_are_no_leases(tmp_path):
+    store = Store.at(tmp_path)
+    store.create("lease/README.txt", b"hello")
+    with taken(store, US) as lease:
+        assert lease.number == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"run": 1}', b"\xff"])
+def test_a_damaged_lease_is_told(tmp_path, content):
+    store = Store.at(tmp_path)
+    store.create("lease/00000001.json", content)
+    with pytest.raises(LeaseError, match="is not a lease; remove it") as error, taken(store, US):
+        pass
+    assert "\n" not in str(error.value)
+
+
+def test_a_record_is_read_back():
+    now = datetime.now(UTC)
+    record = Record("Nächte", "host", 7, "abc", now, now + timedelta(seconds=5), True)
+    assert Record.from_bytes(record.to_bytes()) == record
+
+
+@pytest.mark.parametrize(("seconds", "grace"), [(0, 1), (-1, 1), (1, -1), (float("nan"), 1)])
+def test_a_lease_of_no_time_is_refused(tmp_path, seconds, grace):
+    with (
+        pytest.raises(LeaseError, match="is not possible"),
+        taken(Store.at(tmp_path), US, seconds=seconds, grace=grace),
+    ):
+        pass
