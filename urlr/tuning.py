@@ -36,7 +36,7 @@ class Tuned:
 
     def weighed(self, rows: Comparisons, weight: Floats) -> Tuned:
         """Return the same with votes weighed anew in the fits; the ridge and the folds stay."""
-        margin, _ = _margins(rows, weight, self.ridge, _trains(rows, weight, self.fold), [])
+        margin, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold), [])
         return replace(self, margin=margin)
 
 
@@ -64,10 +64,10 @@ def tuned_ridge_of(
     None when no fold leaves votes on both sides.
     """
     fold = rng.permutation(rows.n_items) % min(_FOLDS, rows.n_items)
-    trains = _trains(rows, weight, fold)
-    if not trains:
+    folds = _folds(rows, weight, fold)
+    if not folds:
         return None
-    judged = ~np.logical_and.reduce(trains) & (weight > 0)
+    judged = np.logical_or.reduce([one.held for one in folds]) & (weight > 0)
     starts: list[LogisticFit] = []
     best: Tuned | None = None
     worse = 0
@@ -76,7 +76,7 @@ def tuned_ridge_of(
         ridges = _RIDGES[np.abs(np.log10(_RIDGES / near)) < 0.6]
     for step, ridge in enumerate(ridges):
         progress("tuning the ridge", step / len(ridges))
-        margin, starts = _margins(rows, weight, float(ridge), trains, starts)
+        margin, starts = _margins(rows, float(ridge), folds, starts)
         loss = float(_losses(rows, weight, margin)[judged].sum())
         if best is None or loss < best.loss:
             best, worse = Tuned(float(ridge), fold, margin, judged, loss), 0
@@ -87,37 +87,50 @@ def tuned_ridge_of(
     return best
 
 
-def _trains(rows: Comparisons, weight: Floats, fold: Ints) -> list[Mask]:
-    """Votes to learn from, for each fold that leaves some on both sides."""
-    trains = []
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """Votes to learn from, none of which touches an item of the fold."""
+
+    held: Mask
+    """(n_rows,) the other votes."""
+    rows: Comparisons
+    weight: Floats
+
+
+def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> list[_Fold]:
+    """Those folds that leave votes on both sides."""
+    folds = []
     counts = weight > 0
-    for held in range(int(fold.max()) + 1):
-        train = (fold[rows.winner] != held) & (fold[rows.loser] != held) & counts
+    for k in range(int(fold.max()) + 1):
+        train = (fold[rows.winner] != k) & (fold[rows.loser] != k) & counts
         if train.any() and not train[counts].all():
-            trains.append(train)
-    return trains
+            kept = replace(
+                rows,
+                winner=rows.winner[train],
+                loser=rows.loser[train],
+                target=rows.target[train],
+                side=rows.side[train],
+            )
+            folds.append(_Fold(~train, kept, weight[train]))
+    return folds
 
 
 def _margins(
-    rows: Comparisons,
-    weight: Floats,
-    ridge: float,
-    trains: list[Mask],
-    starts: list[LogisticFit],
+    rows: Comparisons, ridge: float, folds: list[_Fold], starts: list[LogisticFit]
 ) -> tuple[Floats, list[LogisticFit]]:
     """Mean over the folds that leave a vote out of its margin; and the fits, to start others."""
     total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
     fits = []
-    for k, train in enumerate(trains):
+    for k, one in enumerate(folds):
         fitted = logistic_fit(
-            rows,
-            weight * train,
+            one.rows,
+            one.weight,
             Penalties(ridge, np.inf),
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )
-        total += ~train * rows.margins(fitted.scores(rows.features), fitted.lean)
-        count += ~train
+        total += one.held * rows.margins(fitted.scores(rows.features), fitted.lean)
+        count += one.held
         fits.append(fitted)
     return total / np.maximum(count, 1.0), fits
 
