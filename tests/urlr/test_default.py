@@ -7,9 +7,12 @@ import pandas as pd
 import pytest
 
 import urlr
+from urlr.ballots import ballots_of
+from urlr.default import is_half, votes_of
 from urlr.metrics import outlier_auc, tau_b
 from urlr.resampling import ranks_of, replicates_for
 from urlr.simulate import AnnotatorShares, crowd
+from urlr.votes import vote_table
 
 READ_THE_OTHER_WAY = "cast by someone whose votes are mostly wrong: read the other way round"
 
@@ -343,3 +346,16 @@ def test_ranks_share_the_better_place():
 
 def test_fewer_replicates_above_a_stated_size():
     assert [replicates_for(n) for n in (10, 200_000, 200_001, 2_000_001)] == [200, 200, 50, 20]
+
+
+def test_half_of_the_votes_is_too_much_to_turn():
+    rows = [("a", "b", "a", "A", 2.0), ("a", "b", "tie", "A", 9.0), ("a", "b", "b", "B", 1.0)]
+    rows += [("a", "b", "b", None, 1.5)]
+    names = ["item_a", "item_b", "outcome", "annotator", "weight"]
+    ballots = ballots_of(vote_table(pd.DataFrame(rows, columns=names)))
+    of_a, of_b = (votes_of(ballots, ballots.names == name) for name in ("A", "B"))
+    assert of_a.tolist() == [True, False, False, False]
+    assert of_b.tolist() == [False, False, True, False]
+    assert not is_half(ballots, of_a)
+    assert not is_half(ballots, of_b)
+    assert is_half(ballots, of_a | of_b)
