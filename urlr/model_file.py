@@ -27,6 +27,7 @@ from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
 
 FORMAT = "urlr-model"
+FEATURES_FORMAT = "urlr-features"
 SCHEMA = 3
 _MANIFEST = "manifest.json"
 _LARGEST = 4 << 30
@@ -101,7 +102,6 @@ def model_bytes(ranker: Ranker) -> bytes:
             continue
         maps[name], parts = feature_map.to_state()
         arrays |= {f"{name}/{part}": array for part, array in parts.items()}
-    blobs = {name: _npy(array) for name, array in arrays.items()}
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -109,8 +109,28 @@ def model_bytes(ranker: Ranker) -> bytes:
         "facts": asdict(ranker.facts),
         "items": [item if isinstance(item, str) else int(item) for item in ranker.scores["item"]],
         **maps,
-        "arrays": {name: _digest(blob) for name, blob in blobs.items()},
     }
+    return _archive(manifest, arrays)
+
+
+def feature_map_bytes(feature_map: FeatureMap) -> bytes:
+    """Serialise a feature map of its own, as a model is; the same map gives the same bytes."""
+    described, arrays = feature_map.to_state()
+    return _archive({"format": FEATURES_FORMAT, "schema": SCHEMA, "feature_map": described}, arrays)
+
+
+def feature_map_from_bytes(data: bytes, *, name: str = "the transform") -> FeatureMap:
+    """Rebuild a feature map that `feature_map_bytes` gave, checked as a model is; see `load`."""
+    manifest, arrays = _parts(data, name, FEATURES_FORMAT)
+    try:
+        return FeatureMap.from_state(manifest["feature_map"], arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{name} is damaged: {error}.") from error
+
+
+def _archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> bytes:
+    blobs = {name: _npy(array) for name, array in arrays.items()}
+    manifest = manifest | {"arrays": {name: _digest(blob) for name, blob in blobs.items()}}
     manifest["digest"] = _manifest_digest(manifest)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -122,18 +142,23 @@ def model_bytes(ranker: Ranker) -> bytes:
 
 def model_from_bytes(data: bytes, *, name: str = "the model") -> Ranker:
     """Rebuild a ranker, checking every part before using it; see `load`."""
+    manifest, arrays = _parts(data, name, FORMAT)
+    try:
+        return _rebuild(manifest, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{name} is damaged: {error}.") from error
+
+
+def _parts(data: bytes, name: str, form: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Manifest and arrays of an archive of the given format, digests checked."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _UNREADABLE:
         what = "truncated" if data[:2] == b"PK" else "not a model file"
         raise ModelFileError(f"{name} is {what} ({len(data):,} bytes); fetch it again.") from None
     with archive:
-        manifest = _read_manifest(archive, name)
-        arrays = _read_arrays(archive, manifest, name)
-    try:
-        return _rebuild(manifest, arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{name} is damaged: {error}.") from error
+        manifest = _read_manifest(archive, name, form)
+        return manifest, _read_arrays(archive, manifest, name)
 
 
 def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
@@ -192,13 +217,14 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
     )
 
 
-def _read_manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+def _read_manifest(archive: zipfile.ZipFile, name: str, form: str) -> dict[str, Any]:
     try:
         manifest = json.loads(_member(archive, _MANIFEST, name))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise ModelFileError(f"{name} has an unreadable manifest; fetch it again.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError(f"{name} is an archive, but not a urlr model.")
+    if not isinstance(manifest, dict) or manifest.get("format") != form:
+        what = "model" if form == FORMAT else "transform of features"
+        raise ModelFileError(f"{name} is an archive, but not a urlr {what}.")
     schema = manifest.get("schema")
     if type(schema) is not int or schema < 1:
         raise ModelFileError(f"{name} does not say which schema it follows.")

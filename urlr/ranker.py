@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,24 @@ class Ranker:
         known = positions(pd.Index(self.scores["item"]), table.items)
         effect = np.append(self.scores["effect"].to_numpy(np.float64), 0.0)[known]
         return pd.Series(scores + effect, index=table.items.rename("item"), name="score")
+
+    def behind(self, shared: FeatureMap) -> Ranker:
+        """Return the same ranker for raw features, fitted on a table that `shared` reduced.
+
+        It scores as reducing and scoring one after the other would, and needs nothing else.
+
+        Raises
+        ------
+        FeatureError
+            The model has no features, or was fitted on columns `shared` does not give.
+        """
+        if self.feature_map is None:
+            raise FeatureError(
+                "this model was fitted without features, so no transform of features can stand "
+                "before it; use the model as it is."
+            )
+        outlier_map = None if self.outlier_map is None else shared.then(self.outlier_map)
+        return replace(self, feature_map=shared.then(self.feature_map), outlier_map=outlier_map)
 
     def summary(self) -> str:
         """What was done and what to look at, in plain words."""

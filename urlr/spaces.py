@@ -54,6 +54,25 @@ class FeatureMap:
             mapped = step.apply(mapped)
         return mapped
 
+    def then(self, later: FeatureMap) -> FeatureMap:
+        """Map that does this and then `later`, which was fitted on what this one gives.
+
+        Raises
+        ------
+        FeatureError
+            `later` takes other columns than `component_names(self.n_out)`.
+        """
+        given = component_names(self.n_out)
+        if later.columns != given:
+            wanted, offered = (
+                f"{plural(len(c), 'column')} ({shown_some([*c])})" for c in (later.columns, given)
+            )
+            raise FeatureError(
+                f"the model takes {wanted}, the shared transform gives {offered}; use the "
+                "transform that made the table the model was fitted on."
+            )
+        return FeatureMap(self.columns, (*self.steps, *later.steps))
+
     def select(self, table: FeatureTable) -> Floats:
         """Raw values of a table in the order of `columns`; columns not needed are left out."""
         if table.columns == self.columns:
@@ -118,6 +137,11 @@ class FeatureMap:
             steps.append(step)
             width = step.n_out
         return cls(columns, tuple(steps))
+
+
+def component_names(count: int) -> tuple[str, ...]:
+    """Names of the columns of a table reduced to so many components: pc000, pc001, ..."""
+    return tuple(f"pc{k:03}" for k in range(count))
 
 
 def original_space(values: Floats, columns: Sequence[str], *, chi_square: int = 0) -> FeatureMap:

@@ -64,11 +64,11 @@ class Impute:
             values, known = np.take(values, kept, axis=1), np.take(known, kept, axis=1)
         if len(kept) == 0:
             return cls(len(count), kept, np.zeros(0), flagged)
-        power = _powers(values)
-        scaled = _scaled(values, power)
-        means = np.sum(scaled, axis=0, where=known) / count[kept]
+        power = powers_of(_magnitudes(values))
+        shrunk = scaled(values, power)
+        means = np.sum(shrunk, axis=0, where=known) / count[kept]
         # Rounding must not push the mean of a constant column off the constant.
-        means = np.clip(means, np.fmin.reduce(scaled), np.fmax.reduce(scaled))
+        means = np.clip(means, np.fmin.reduce(shrunk), np.fmax.reduce(shrunk))
         return cls(len(count), kept, np.ldexp(means, power), flagged)
 
     @property
@@ -192,15 +192,21 @@ class Standardise:
         if n == 0 or n_in == 0:
             nothing = np.zeros(0, np.int64)
             return cls(n_in, nothing, nothing, np.zeros(0), np.zeros(0))
-        power = _powers(values)
-        scaled = _scaled(values, power)
-        centre = scaled.mean(axis=0)
-        deviation = scaled - centre
+        magnitudes = _magnitudes(values)
+        shrunk = scaled(values, powers_of(magnitudes))
+        centre = shrunk.mean(axis=0)
+        deviation = shrunk - centre
         shift = deviation.mean(axis=0)
         variance = np.einsum("ij,ij->j", deviation, deviation) / n - shift**2
+        return cls.of_moments(centre + shift, variance, magnitudes)
+
+    @classmethod
+    def of_moments(cls, centre: Floats, variance: Floats, magnitudes: Floats) -> Standardise:
+        """From mean and variance of the columns after `scaled`, and largest |values| before it."""
+        power = powers_of(magnitudes)
         spread = np.sqrt(np.maximum(variance, 0.0))
-        kept = np.flatnonzero(spread > _CONSTANT * _magnitudes(scaled))
-        return cls(n_in, kept, power[kept], (centre + shift)[kept], spread[kept])
+        kept = np.flatnonzero(spread > _CONSTANT * scaled(magnitudes, power))
+        return cls(len(centre), kept, power[kept], centre[kept], spread[kept])
 
     @property
     def n_out(self) -> int:
@@ -211,7 +217,7 @@ class Standardise:
         """Return the z-scores."""
         with np.errstate(over="ignore"):
             taken = values if self.n_out == self.n_in else np.take(values, self.kept, axis=1)
-            standard = _scaled(taken, self.power) - self.centre
+            standard = scaled(taken, self.power) - self.centre
             standard /= self.spread
         return np.clip(standard, -_FARTHEST, _FARTHEST, out=standard)
 
@@ -226,20 +232,21 @@ class Standardise:
         return ""
 
 
+def powers_of(magnitudes: Floats) -> Ints:
+    """Binary exponent of each column whose largest |value| is extreme, 0 for the others."""
+    exponent = np.frexp(magnitudes)[1].astype(np.int64)
+    return np.where(np.abs(exponent) > _COMFORTABLE, exponent, 0)
+
+
+def scaled(values: Floats, power: Ints) -> Floats:
+    """Values with the binary exponents taken out; the very same array if all are 0."""
+    return np.ldexp(values, -power) if power.any() else values
+
+
 def _magnitudes(values: Floats) -> Floats:
     """Largest |value| of each column, ignoring NaN."""
     largest: Floats = np.maximum(np.fmax.reduce(values), -np.fmin.reduce(values))
     return largest
-
-
-def _powers(values: Floats) -> Ints:
-    """Binary exponent of each column with an extreme magnitude, 0 for the others."""
-    exponent = np.frexp(_magnitudes(values))[1].astype(np.int64)
-    return np.where(np.abs(exponent) > _COMFORTABLE, exponent, 0)
-
-
-def _scaled(values: Floats, power: Ints) -> Floats:
-    return np.ldexp(values, -power) if power.any() else values
 
 
 def _increasing_below(places: Ints, limit: int) -> bool:
