@@ -33,6 +33,8 @@ _ENDINGS = {
 }
 ENDINGS = ", ".join(_ENDINGS)
 
+_LONGEST, _HALF, _ANY_LENGTH = 300, 149, 1 << 20
+
 
 def table_format(path: str | os.PathLike[str], *, error: type[UrlrError]) -> TableFormat:
     """Tell the format by the ending of the name; raise `error` if it is none of ours."""
@@ -44,5 +46,9 @@ def table_format(path: str | os.PathLike[str], *, error: type[UrlrError]) -> Tab
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:
-    """A path as it may be shown to people: control signs escaped."""
-    return shown(os.fspath(path), limit=300)
+    """A path as it may be shown to people: control signs escaped, long ones without their middle.
+
+    The ending is kept: it tells the format.
+    """
+    text = shown(os.fspath(path), limit=_ANY_LENGTH)
+    return text if len(text) <= _LONGEST else f"{text[:_HALF]}…{text[-_HALF:]}"

@@ -45,7 +45,7 @@ class GateSettings:
     """Level of the two-sided interval of the difference; `compare` must be asked for the same."""
     drop: float = 0.01
     """How far tau may lie below that of the best version of the last nights."""
-    drop_errors: float = 0.0
+    drop_errors: float = 2.0
     """How many standard errors of the paired difference it may lie below it in any case.
 
     With few votes 0.01 is chance. Of four times 30 nights of honest votes that grew twofold, 77 %

@@ -232,6 +232,12 @@ def taken(
         lease.release()
 
 
+def held_by(store: Store, *, grace: float = GRACE) -> Record | None:
+    """The lease that holds the store now, None if it is free."""
+    held = _record(store, max(_numbers(store), default=0))
+    return None if held is None or held.is_free(_now(), grace) else held
+
+
 def _take(store: Store, holder: Holder, seconds: float, grace: float) -> Lease:
     for _ in range(_ATTEMPTS):
         newest = max(_numbers(store), default=0)

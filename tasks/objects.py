@@ -19,7 +19,13 @@ from tasks.formats import shown_path
 from urlr.errors import UrlrError
 from urlr.ids import shown
 
-_SECRETS = {"AWS_SECRET_ACCESS_KEY": 4, "AWS_SESSION_TOKEN": 4, "AWS_ACCESS_KEY_ID": 16}
+_SECRETS = {
+    "AWS_SECRET_ACCESS_KEY": 4,
+    "AWS_SESSION_TOKEN": 4,
+    "AWS_ACCESS_KEY_ID": 16,
+    "MLFLOW_TRACKING_PASSWORD": 4,
+    "MLFLOW_TRACKING_TOKEN": 4,
+}
 """Variables never shown, and the shortest value that can be told from ordinary words."""
 _USERINFO = re.compile(r"(?<=://)[^/\s]*@")
 _OURS = re.compile(r"\.urlr-[0-9a-f]{16}\.tmp")
@@ -66,6 +72,7 @@ class Found:
 
 
 Listing = list[Found]
+Names = list[str]
 
 
 def redacted(text: str) -> str:
@@ -146,6 +153,16 @@ class Directory:
             failure = self._failure(prefix, "cannot be listed", error)
         raise failure
 
+    def folders(self, prefix: str) -> Names:
+        """Names of the directories right below a prefix."""
+        try:
+            return [entry.name for entry in os.scandir(self.root / prefix) if entry.is_dir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            failure = self._failure(prefix, "cannot be listed", error)
+        raise failure
+
     def _below(self, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
         place = self.root / prefix
         try:
@@ -166,12 +183,24 @@ class Directory:
             except FileNotFoundError:  # removed meanwhile
                 continue
 
-    def read(self, key: str, etag: str | None) -> bytes:
-        """The bytes of a file, all of one moment if the etag is given."""
+    def find(self, key: str) -> Found:
+        """One file, as a listing shows it."""
+        try:
+            return _found(key, (self.root / key).stat())
+        except (FileNotFoundError, NotADirectoryError):
+            failure: StoreError = missing(self.address(key))
+        except OSError as error:
+            failure = self._failure(key, "cannot be looked at", error)
+        raise failure
+
+    def read(self, key: str, etag: str | None, span: tuple[int, int] | None = None) -> bytes:
+        """The bytes of a file or of a span of it, all of one moment if the etag is given."""
         try:
             with (self.root / key).open("rb") as file:
                 before = _etag(os.fstat(file.fileno()))
-                data = file.read()
+                if span is not None:
+                    file.seek(span[0])
+                data = file.read(-1 if span is None else span[1] - span[0])
                 after = _etag(os.fstat(file.fileno()))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             failure: StoreError = missing(self.address(key))

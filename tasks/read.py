@@ -13,7 +13,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,7 +43,8 @@ ID_COLUMNS = frozenset(
 )
 """Columns whose cells name something; CSV files give them as text."""
 
-_VOTED = ("winner", "loser", "item_a", "item_b")
+VOTED = ("winner", "loser", "item_a", "item_b")
+"""Columns of votes that name items."""
 _INDEX = "__index_level_"  # how pandas stores an index without a name in Parquet
 _BLOCK = 1 << 26  # a CSV row must fit into one block
 _MOSTLY = 0.5
@@ -58,16 +59,26 @@ def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
 
     `text` names further columns to be read as ids are: text in CSV, exact whole numbers elsewhere.
     """
-    frame = _without_index(read_table(path, text=text))
+    frame = votes_of(read_table(path, text=text), path)
     if frame.empty:
         _fail(path, "holds no votes, only a header", "check the export that wrote it")
+    return frame
+
+
+def votes_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFrame:
+    """The votes in a table that was read from `path`, of which there may be none."""
+    frame = _without_index(stored)
     _check_separator(frame, path)
     return frame
 
 
 def read_features(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a file of features: a column `item`, and numbers or a list column `embedding`."""
-    stored = read_table(path)
+    return features_of(read_table(path), path)
+
+
+def features_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFrame:
+    """The features in a table that was read from `path`."""
     frame = _without_index(stored)
     if frame.empty:
         _fail(path, "holds no items, only a header", "check the export that wrote it")
@@ -85,20 +96,29 @@ def read_features(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Bring ids to one type where one file had to give them as text.
-
-    When one side holds whole numbers and every id of the other is the plain decimal form of one
-    (`7`, not `007`), the texts become whole numbers. Else both stay as they are.
-    """
-    voted = [name for name in _VOTED if name in votes.columns]
+    """Bring the items of votes and features to one type; see `with_one_type`."""
+    voted = [name for name in VOTED if name in votes.columns]
     if not (voted and votes.columns.is_unique and features.columns.is_unique):
         return votes, features
-    sides = {_kind(votes[voted]), _kind(features[["item"]])}
-    if sides != {"decimal text", "whole numbers"}:
-        return votes, features
-    if _kind(votes[voted]) == "decimal text":
-        return votes.assign(**{name: _as_numbers(votes[name]) for name in voted}), features
-    return votes, features.assign(item=_as_numbers(features["item"]))
+    votes, features = with_one_type([(votes, voted), (features, ["item"])])
+    return votes, features
+
+
+def with_one_type(tables: Sequence[tuple[pd.DataFrame, Sequence[str]]]) -> list[pd.DataFrame]:
+    """Bring the ids in these columns of these tables to one type where files gave some as text.
+
+    When some tables hold whole numbers and every id of the others is the plain decimal form of one
+    (`7`, not `007`), the texts become whole numbers. Else all stay as they are.
+    """
+    kinds = [_kind(pd.DataFrame(frame[list(names)])) for frame, names in tables]
+    if set(kinds) != {"decimal text", "whole numbers"}:
+        return [frame for frame, _ in tables]
+    return [
+        frame.assign(**{name: _as_numbers(frame[name]) for name in names})
+        if kind == "decimal text"
+        else frame
+        for (frame, names), kind in zip(tables, kinds, strict=True)
+    ]
 
 
 def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> pd.DataFrame:
@@ -111,8 +131,15 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
     ReadError
         The file is missing, unreadable, empty, damaged, or not what its name says.
     """
+    return table_of(_bytes(path), path, text=text)
+
+
+def table_of(
+    data: bytes, path: str | os.PathLike[str], *, text: Collection[str] = ()
+) -> pd.DataFrame:
+    """Read a table from the bytes of a file or an object, called `path`; see `read_table`."""
     form = table_format(path, error=ReadError)
-    data = _content(path, form)
+    data = _content(data, path, form)
     ids = ID_COLUMNS.union(text)
     if form.layout == "parquet":
         return _parquet(data, path, ids)
@@ -123,17 +150,16 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
 def read_text(path: str | os.PathLike[str]) -> str:
     """Read a file of text in UTF-8, unpacked if its name ends in .gz."""
     form = TableFormat("jsonl", gzipped=Path(path).name.lower().endswith(".gz"))
-    return _checked_text(_content(path, form), path).decode()
+    return _checked_text(_content(_bytes(path), path, form), path).decode()
 
 
 def _fail(path: str | os.PathLike[str], wrong: str, remedy: str) -> NoReturn:
     raise ReadError(f"{shown_path(path)} {wrong}; {remedy}.") from None
 
 
-def _content(path: str | os.PathLike[str], form: TableFormat) -> bytes:
-    """The bytes of the file, unpacked if its name says so, of the kind its name says."""
+def _bytes(path: str | os.PathLike[str]) -> bytes:
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise ReadError(f"there is no file {shown_path(path)}; check the path.") from None
     except IsADirectoryError:
@@ -142,6 +168,10 @@ def _content(path: str | os.PathLike[str], form: TableFormat) -> bytes:
         _fail(path, "may not be read", "check its permissions")
     except (OSError, ValueError) as error:
         _fail(path, f"cannot be read ({shown(error, 200)})", "check the path")
+
+
+def _content(data: bytes, path: str | os.PathLike[str], form: TableFormat) -> bytes:
+    """The bytes of the file, unpacked if its name says so, of the kind its name says."""
     if not data:
         _fail(path, "is empty (0 bytes)", "check the export that wrote it")
     if form.gzipped:
@@ -293,6 +323,16 @@ def _numbers(series: pd.Series[Any]) -> pd.Series[Any]:
 def _parquet(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     try:
         table = pa.parquet.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        _fail(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+    return parquet_frame(table, path, ids=ids)
+
+
+def parquet_frame(
+    table: pa.Table, path: str | os.PathLike[str], *, ids: frozenset[str] = ID_COLUMNS
+) -> pd.DataFrame:
+    """A table out of a Parquet file, checked, as a DataFrame; `path` only names the file."""
+    try:
         table.validate(full=True)
         for place, name in enumerate(table.column_names):
             kind = table.schema.field(place).type
@@ -354,22 +394,24 @@ def _kind(columns: pd.DataFrame) -> str:
         usable = ids.values[ids.usable].unique()
         if pd.api.types.is_integer_dtype(usable.dtype):
             kinds.add("whole numbers")
-        elif all(isinstance(value, str) and _is_decimal(value) for value in usable):
+        elif all(map(_is_decimal, usable)):
             kinds.add("decimal text")
         else:
             kinds.add("else")
     return kinds.pop() if len(kinds) == 1 else "else"
 
 
-def _is_decimal(text: str) -> bool:
-    return len(text) < 20 and text.removeprefix("-").isdecimal() and str(int(text)) == text
+def _is_decimal(cell: object) -> bool:
+    if not isinstance(cell, str) or len(cell) >= 20:
+        return False
+    return cell.removeprefix("-").isdecimal() and str(int(cell)) == cell
 
 
 def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Decimal texts as whole numbers; what is no id stays as it is."""
     codes, uniques = pd.factorize(column)
     numbers = np.empty(len(uniques) + 1, object)
-    numbers[:] = [*(int(text) if _is_decimal(text) else text for text in uniques), None]
+    numbers[:] = [*(int(cell) if _is_decimal(cell) else cell for cell in uniques), None]
     series = pd.Series(numbers[codes], index=column.index, dtype=object)
     whole = pd.api.types.infer_dtype(series, skipna=True) == "integer"
     return _numbers(series) if whole else series

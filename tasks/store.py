@@ -18,12 +18,14 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tasks.formats import shown_path
 from tasks.objects import (
     Changed,
     Directory,
     Exists,
     Found,
     Listing,
+    Names,
     NotThere,
     StoreError,
     Unreachable,
@@ -122,6 +124,10 @@ class Store:
             checked_key(prefix)
         return sorted(self._objects().list(prefix), key=lambda found: found.key)
 
+    def folders(self, prefix: str) -> Names:
+        """Names of the folders right below a prefix, sorted; what lies in them is not listed."""
+        return sorted(self._objects().folders(checked_key(prefix)))
+
     def read(self, key: str, *, etag: str | None = None) -> bytes:
         """The bytes of an object; with an etag, only of the object that was listed.
 
@@ -133,6 +139,18 @@ class Store:
             The object is not the one listed.
         """
         return self._objects().read(checked_key(key), etag)
+
+    def read_span(self, key: str, start: int, stop: int, *, etag: str) -> bytes:
+        """The bytes from `start` up to `stop` of an object that was listed; raises as `read`."""
+        if stop <= start:
+            return b""
+        data = self._objects().read(checked_key(key), etag, (start, stop))
+        if len(data) != stop - start:
+            raise StoreError(
+                f"{self.address(key)}: {len(data):,} bytes came where {stop - start:,} were asked "
+                "for; use a store that can read a part of an object."
+            )
+        return data
 
     def create(self, key: str, data: bytes) -> None:
         """Write a new object, whole or not at all; writing the same bytes again is no error.
@@ -195,7 +213,7 @@ class _Bucket:
     deadline: float
 
     def address(self, key: str) -> str:
-        return shown(f"s3://{self.name}/{self._full(key)}", 300)
+        return shown_path(f"s3://{self.name}/{self._full(key)}")
 
     def list(self, prefix: str) -> Listing:
         start = self._full(prefix)
@@ -216,11 +234,33 @@ class _Bucket:
             if found.key and not found.key.endswith("/") and not is_hidden(found.key)
         ]
 
-    def read(self, key: str, etag: str | None) -> bytes:
-        return self._read(key, etag, time.monotonic() + self.deadline)
+    def folders(self, prefix: str) -> Names:
+        start = f"{self._full(prefix)}/"
+        asked = {
+            "Bucket": self.name,
+            "Prefix": start,
+            "Delimiter": "/",
+            "PaginationConfig": {"PageSize": _PAGE},
+        }
 
-    def _read(self, key: str, etag: str | None, end: float) -> bytes:
+        async def pages(client: Any) -> Names:
+            found = []
+            async for page in client.get_paginator("list_objects_v2").paginate(**asked):
+                found += [entry["Prefix"] for entry in page.get("CommonPrefixes", [])]
+            return found
+
+        everything = self._done(pages, prefix, self.deadline)
+        return [found[len(start) :].rstrip("/") for found in everything]
+
+    def read(self, key: str, etag: str | None, span: tuple[int, int] | None = None) -> bytes:
+        return self._read(key, etag, time.monotonic() + self.deadline, span)
+
+    def _read(
+        self, key: str, etag: str | None, end: float, span: tuple[int, int] | None = None
+    ) -> bytes:
         asked = {"Bucket": self.name, "Key": self._full(key)}
+        if span is not None:
+            asked["Range"] = f"bytes={span[0]}-{span[1] - 1}"
         if etag is not None:
             asked["IfMatch"] = etag
         began: list[bool] = []

@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -49,6 +49,16 @@ class WriteError(UrlrError):
 
 def write_results(ranker: Ranker, directory: Path, *, form: ResultFormat = "csv") -> list[str]:
     """Write model, tables and summary, those of annotators and rejected rows if any; name them."""
+    tables = result_tables(ranker)
+    ranker.save(directory / "model.npz")
+    for name, table in tables.items():
+        write_table(table, directory / f"{name}.{form}")
+    (directory / "summary.txt").write_text(ranker.summary() + "\n", encoding="utf-8")
+    return ["model.npz", *(f"{name}.{form}" for name in tables), "summary.txt"]
+
+
+def result_tables(ranker: Ranker) -> dict[str, pd.DataFrame]:
+    """Scores and verdicts, and annotators and rejected rows if there are any, by name."""
     if ranker.evidence is None:
         raise WriteError("a model read from a file has no verdicts to write.")
     tables = {"scores": ranker.scores, "verdicts": ranker.verdicts}
@@ -59,11 +69,7 @@ def write_results(ranker: Ranker, directory: Path, *, form: ResultFormat = "csv"
         if "vote_id" not in rejected:  # the row number, as in the verdicts
             rejected.insert(0, "vote_id", rejected.index)
         tables["rejected"] = rejected
-    ranker.save(directory / "model.npz")
-    for name, table in tables.items():
-        write_table(table, directory / f"{name}.{form}")
-    (directory / "summary.txt").write_text(ranker.summary() + "\n", encoding="utf-8")
-    return ["model.npz", *(f"{name}.{form}" for name in tables), "summary.txt"]
+    return tables
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -71,24 +77,34 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
     A column that mixes text and numbers, which only JSON lines can hold, becomes text elsewhere.
     """
-    form = table_format(path, error=WriteError)
-    data = _TO_BYTES[form.layout](frame)
-    if form.gzipped:
-        data = gzip.compress(data, mtime=0)
+    data = table_bytes(frame, path)
     with Path(path).open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
 
 
+def table_bytes(frame: pd.DataFrame, name: str | os.PathLike[str]) -> bytes:
+    """What `write_table` would write under this name."""
+    form = table_format(name, error=WriteError)
+    data: bytes = _TO_BYTES[form.layout](frame)
+    return gzip.compress(data, mtime=0) if form.gzipped else data
+
+
 @contextmanager
-def published_directory(target: Path, *, overwrite: bool) -> Iterator[Path]:
+def published_directory(
+    target: Path,
+    *,
+    overwrite: bool,
+    ours: Callable[[str], bool] = _RESULTS.__contains__,
+    command: str = "urlr fit",
+) -> Iterator[Path]:
     """Give an empty directory to write into, which becomes `target` when all went well.
 
-    An existing `target` must be empty, or with `overwrite` hold results of `urlr fit` and nothing
-    else.
+    An existing `target` must be empty, or with `overwrite` hold nothing but what the command
+    writes, which `ours` tells by the name.
     """
-    replacing = _check_directory(target, overwrite=overwrite)
+    replacing = _check_directory(target, overwrite, ours, command)
     with _saying_where(target):
         target = target.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +156,9 @@ def _beside(target: Path, what: str) -> Path:
     return target.with_name(f".{what}-{secrets.token_hex(4)}-{target.name}")
 
 
-def _check_directory(target: Path, *, overwrite: bool) -> bool:
+def _check_directory(
+    target: Path, overwrite: bool, ours: Callable[[str], bool], command: str
+) -> bool:
     """Whether `target` must be replaced; refuse to replace what is not ours."""
     where = shown_path(target)
     here = target.resolve() == Path.cwd()
@@ -156,10 +174,10 @@ def _check_directory(target: Path, *, overwrite: bool) -> bool:
         held = sorted(entry.name for entry in target.iterdir())
     if held and not overwrite:
         raise WriteError(f"{where} is not empty; give another name, or --overwrite to replace it.")
-    foreign = [name for name in held if name not in _RESULTS]
+    foreign = [name for name in held if not ours(name)]
     if foreign:
         raise WriteError(
-            f"{where} holds what `urlr fit` did not write ({shown_some(foreign)}), which "
+            f"{where} holds what `{command}` did not write ({shown_some(foreign)}), which "
             "--overwrite would delete; give another name, or move it away."
         )
     return bool(held)

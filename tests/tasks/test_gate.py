@@ -11,6 +11,8 @@ from tasks.split import split_votes
 from urlr.metrics import tau_b
 from urlr.simulate import AnnotatorShares, crowd
 
+TO_THE_LETTER = GateSettings(drop_errors=0)
+
 
 def estimate(value: float, reach: float) -> Estimate:
     return Estimate(value, value - reach, value + reach, reach / 2.6)
@@ -213,7 +215,7 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
     ],
 )
 def test_a_challenger_must_not_be_worse(champion, earlier, publish, rule, reason):
-    verdict = decide(champion.challenger, champion, earlier)
+    verdict = decide(champion.challenger, champion, earlier, settings=TO_THE_LETTER)
     assert (verdict.publish, verdict.rule, verdict.forced) == (publish, rule, False)
     assert verdict.reason == (reason or verdict.reason)
     assert verdict.sees_campaigns == (champion.difference.by_person is not None)
@@ -247,7 +249,7 @@ def test_force_is_recorded_where_it_was_not_needed():
 
 def test_thresholds_are_settings():
     champion = versus(0.79, 0.81, level=0.9)
-    strict, lax = (GateSettings(confidence=0.9, drop=drop) for drop in (0.01, 0.05))
+    strict, lax = (GateSettings(confidence=0.9, drop=drop, drop_errors=0) for drop in (0.01, 0.05))
     assert not decide(tau(0.79), champion, settings=strict).publish
     assert decide(tau(0.79), champion, settings=lax).publish
     few = GateSettings(fewest_votes=2000)
