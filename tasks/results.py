@@ -1,0 +1,261 @@
+"""What becomes of an attribute, as small records that travel and are kept as JSON.
+
+The results of an attribute lie under one prefix of the store, its *place*; `result.json` is written
+last, so that what has one is whole. The record of a night, `run.json`, is written last of all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from tasks.discover import Inputs, Source
+from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
+from tasks.gate import GateSettings
+from tasks.store import Store
+from urlr.errors import UrlrError
+from urlr.ids import shown
+from urlr.settings import FitSettings
+
+RESULT, RUN = "result.json", "run.json"
+
+Outcome = Literal["published", "held", "unchanged", "failed"]
+State = Literal["Completed", "Partial", "Failed"]
+
+
+class ResultError(UrlrError):
+    """A record in the store cannot be read; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A version that is or was champion, to be compared with."""
+
+    version: int
+    nights_ago: int
+    """Nights since it was last champion."""
+    champion: bool
+    """Whether it is champion now."""
+    place: str
+    """Where its results lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a worker is asked to do for one attribute; addresses and small records only."""
+
+    store: Store
+    run: str
+    place: str
+    """Prefix its results are written to."""
+    inputs: Inputs
+    fit: FitSettings
+    gate: GateSettings
+    item_share: float
+    pair_share: float
+    most_rejected: float
+    method_version: int
+    as_of: datetime | None = None
+    shared: str | None = None
+    """Key of the transform that all features were reduced by."""
+    reduced: tuple[Source, ...] = ()
+    """The features, reduced by it."""
+    known: dict[str, str] = field(default_factory=dict)
+    """Places of results that need not be computed again, by their key."""
+    before: str | None = None
+    """Place of the last results, to tell what changed."""
+    rivals: tuple[Rival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found about an attribute; everything here follows from the inputs."""
+
+    attribute: str
+    key: str
+    """Same key, same results."""
+    place: str
+    run: str
+    dumps: dict[str, str]
+    """ETags by key of the dump."""
+    features: dict[str, str]
+    """ETags by key of the part."""
+    settings: str
+    """Digest of all settings that results depend on."""
+    shared: str | None
+    """Key of the transform that all features were reduced by."""
+    rows: dict[str, int]
+    """read = used + ties + skipped + rejected, over all dumps."""
+    reasons: dict[str, int]
+    """Rows that do not count, by reason."""
+    dump_rows: dict[str, int]
+    """Rows in each dump."""
+    newest: datetime | None
+    """Time of the newest vote."""
+    n_items: int
+    n_pruned: int
+    n_turned: int
+    n_people: int
+    flagged: dict[str, int]
+    """People by verdict, those that are fine or too rarely seen left out."""
+    tau: VoteTau | None
+    """Of the judge with all votes it has not seen, at the gate's confidence; None: not judged."""
+    methods: tuple[Judged, ...]
+    """Ours first, then what it is held against."""
+    unjudged: str
+    """Why there is no judge; empty if there is one."""
+    truth: OrderTau | None
+    """Of the scores served, with the truth."""
+    warnings: tuple[str, ...]
+    files: tuple[str, ...]
+    seconds: float = field(compare=False)
+    """CPU time of the work."""
+    memory: int = field(compare=False)
+    """Peak memory of the worker, in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a worker sends back."""
+
+    result: Result
+    reused: bool
+    """Whether the results were there already."""
+    champion: Comparison | None
+    """With the champion; None where there is none, or its judge is lost."""
+    earlier: tuple[tuple[int, int, Comparison], ...]
+    """Version, nights ago and comparison, of the other rivals."""
+    lost: tuple[int, ...]
+    """Versions whose judge is no longer in the store."""
+    change: OrderTau | None
+    """Of the scores, with those of the last results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the record of a night says about one attribute."""
+
+    attribute: str
+    run: str
+    """The run that last worked on it."""
+    outcome: Outcome
+    """In that run."""
+    reason: str
+    """One plain sentence: what was decided, or what failed and what to do."""
+    key: str | None = None
+    """Of the last results that went through the gate."""
+    place: str | None = None
+    dumps: dict[str, str] = field(default_factory=dict)
+    features: dict[str, str] = field(default_factory=dict)
+    settings: str = ""
+    shared: str | None = None
+    verdict: Literal["published", "held", ""] = ""
+    """What the gate said of them."""
+    version: int | None = None
+    """Registered version of these results."""
+    replaced: int | None = None
+    """Champion before."""
+    rows: dict[str, int] = field(default_factory=dict)
+    n_pruned: int = 0
+    tau: VoteTau | None = None
+    difference: VoteTau | None = None
+    """Challenger less champion."""
+    tau_between: float | None = None
+    """With the scores of the last results."""
+    truth: float | None = None
+    newest: datetime | None = None
+    seconds: float = 0.0
+    memory: int = 0
+    attempts: int = 0
+    computed: bool = False
+    """Whether it was fitted in that run, not found as another left it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTable:
+    """A table of features that was reduced once for all attributes."""
+
+    etags: dict[str, str]
+    """ETags of its parts, by key."""
+    transform: str
+    """Where the transform lies."""
+    components: int
+    reduced: tuple[Source, ...]
+    """The parts, reduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """The record of a run."""
+
+    run: str
+    night: date
+    started: datetime
+    finished: datetime
+    state: State
+    reason: str
+    dry: bool
+    force: bool
+    only: tuple[str, ...]
+    as_of: datetime | None
+    entries: dict[str, Entry]
+    """Of every attribute ever seen; `Entry.run` tells which were worked on tonight."""
+    refused: tuple[str, ...] = ()
+    """Objects that belong to no attribute."""
+    notes: tuple[str, ...] = ()
+    workers_lost: int = 0
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds by stage."""
+    shared: dict[str, SharedTable] = field(default_factory=dict)
+    """Features reduced for all attributes, by folder."""
+
+    def tonight(self) -> list[Entry]:
+        """The attributes this run worked on."""
+        return [entry for entry in self.entries.values() if entry.run == self.run]
+
+
+T = TypeVar("T")
+
+
+class Record(Generic[T]):
+    """Reads and writes records of one kind as JSON."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._name = kind.__name__.lower()
+        self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
+
+    def to_bytes(self, record: T) -> bytes:
+        """The record as JSON."""
+        plain = _strict(self._adapter.dump_python(record, mode="json"))
+        return (json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+    def from_bytes(self, data: bytes, where: str) -> T:
+        """Read a record that lies at `where`."""
+        try:
+            read: T = self._adapter.validate_json(data)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)[0]
+            place = ".".join(map(str, wrong["loc"]))
+            raise ResultError(
+                f"{where} is no {self._name} of this urlr ({shown(place)}: {shown(wrong['msg'])}); "
+                "move it away to go on without it."
+            ) from None
+        return read
+
+
+def _strict(value: Any) -> Any:
+    """Numbers that JSON does not know, as texts that are read back as numbers."""
+    if isinstance(value, dict):
+        return {name: _strict(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_strict(part) for part in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+RESULTS = Record(Result)
+NIGHTS = Record(Night)

@@ -1,0 +1,94 @@
+"""The runs in a store: their names, the record of the last one, and what unfinished ones left.
+
+    runs/<run>/run.json                           written last: the run is finished
+    runs/<run>/attributes/<name>/result.json      written last: this result is whole
+
+A run is named for the moment it began, so that names sort by time. The record of a finished run
+holds what is known of every attribute; so the newest record, and the results of runs after it that
+ended without one, are all that a new run needs.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, ResultError
+from tasks.store import NotThere, Store
+
+RUNS = "runs"
+_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+
+
+def new_run(now: datetime) -> str:
+    """Name of a run that begins now."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def place_of(run: str, name: str) -> str:
+    """Where a run writes the results of an attribute, given its encoded name."""
+    return f"{RUNS}/{run}/attributes/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What earlier runs left."""
+
+    last: Night | None
+    """The last finished run that was meant seriously."""
+    known: dict[str, str]
+    """Places of results, by key."""
+    unfinished: tuple[str, ...]
+    """Runs after the last finished one that have no record."""
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """What is known of every attribute."""
+        return {} if self.last is None else self.last.entries
+
+
+def past_of(store: Store) -> Past:
+    """Look up what earlier runs left; dry ones count for their results only."""
+    known: dict[str, str] = {}
+    unfinished: list[str] = []
+    for run in names_of(store):
+        night = read_night(store, run)
+        if night is not None and not night.dry:
+            for entry in night.entries.values():
+                if entry.key is not None and entry.place is not None:
+                    known.setdefault(entry.key, entry.place)
+            return Past(night, known, tuple(unfinished))
+        if night is None:
+            unfinished.append(run)
+        known |= _results_of(store, run)
+    return Past(None, known, tuple(unfinished))
+
+
+def names_of(store: Store) -> list[str]:
+    """All runs, newest first."""
+    return sorted((name for name in store.folders(RUNS) if _NAME.fullmatch(name)), reverse=True)
+
+
+def read_night(store: Store, run: str) -> Night | None:
+    """The record of a run; None if it has not finished."""
+    key = f"{RUNS}/{run}/{RUN}"
+    try:
+        return NIGHTS.from_bytes(store.read(key), store.address(key))
+    except NotThere:
+        return None
+
+
+def _results_of(store: Store, run: str) -> dict[str, str]:
+    found = {}
+    for one in store.list(f"{RUNS}/{run}/attributes"):
+        place, _, name = one.key.rpartition("/")
+        if name != RESULT:
+            continue
+        try:
+            result = RESULTS.from_bytes(store.read(one.key), store.address(one.key))
+        except ResultError:
+            continue  # of another version of urlr: computed again
+        found[result.key] = place
+    return found

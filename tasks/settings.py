@@ -1,0 +1,310 @@
+"""Everything that can be set about the pipeline: one frozen record, read once, inside a flow.
+
+A setting comes from the command line, else from the environment (`URLR_WORKERS=4`; parts of a
+group after two underscores: `URLR_GATE__DROP=0.02`), else from `urlr.toml` in the current
+directory (or the file `URLR_CONFIG` names), else it has its default. Credentials are no settings:
+the libraries that need them read them from the environment.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from tasks.gate import GateSettings
+from urlr.errors import UrlrError
+from urlr.ids import shown, shown_some
+from urlr.settings import FitSettings
+
+PREFIX = "URLR_"
+FILE = "urlr.toml"
+_GROUPS = ("gate", "fit", "attributes")
+
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class SettingsError(UrlrError):
+    """A setting makes no sense; the text says which, why, and where to set it."""
+
+
+class Gate(BaseModel):
+    """When a challenger may replace the champion; see `tasks.gate`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    confidence: float = Field(0.99, description="Held if worse with this confidence.")
+    drop: float = Field(
+        0.01, description="Held if tau lies this far below the best of the last nights."
+    )
+    drop_errors: float = Field(
+        2.0,
+        description="Standard errors of the difference it may lie below that best in any case; 0 "
+        "for none.",
+    )
+    nights: int = Field(30, description="How many nights these are.")
+    fewest_votes: int = Field(20, description="Held-out votes that must have been judged.")
+
+    def rules(self) -> GateSettings:
+        """The rules as the gate takes them."""
+        return GateSettings(**self.model_dump())
+
+    @model_validator(mode="after")
+    def _possible(self) -> Gate:
+        self.rules()
+        return self
+
+
+class Settings(BaseSettings):
+    """What a night, a scoring or a look at the registry is run with."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    store: str = Field(
+        "./urlr-store", description="Where votes lie and results go: a path or s3://bucket/prefix."
+    )
+    registry: str = Field(
+        "./urlr-registry",
+        description="The model registry: a directory, or the address of an MLflow server or "
+        "database. MLFLOW_TRACKING_URI comes before the default.",
+    )
+    artifacts: str | None = Field(
+        None,
+        description="Where models are kept (a path or s3://bucket/prefix), where that is not the "
+        "registry's own choice.",
+    )
+    workers: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="Worker processes."
+    )
+    worker_memory: str | None = Field(
+        None,
+        description="Memory a worker may use before it is ended, such as 4GiB; by default the "
+        "machine's, shared evenly.",
+    )
+    dask_address: str | None = Field(
+        None, description="Scheduler of a running Dask cluster, tls://host:port."
+    )
+    dask_plain: bool = Field(
+        False, description="Talk to a remote cluster without TLS; anyone there can run code."
+    )
+    dask_ca: Path | None = Field(None, description="Certificate authority of the cluster, a file.")
+    dask_cert: Path | None = Field(None, description="Our certificate, a file.")
+    dask_key: Path | None = Field(None, description="Key of our certificate, a file.")
+
+    attribute_deadline: Seconds = Field(3600.0, description="Seconds the work on one may take.")
+    night_deadline: Seconds = Field(6 * 3600.0, description="Seconds a night may take.")
+    call_deadline: Seconds = Field(120.0, description="Seconds one call to the store may take.")
+    lease: Seconds = Field(
+        120.0, description="Seconds after which the lease of a killed night runs out."
+    )
+    fewest_done: Share = Field(
+        0.0,
+        description="Share of the attributes that must be done, or the night has failed; at least "
+        "one must.",
+    )
+    most_rejected: Share = Field(
+        0.5, description="Share of an attribute's rows that may be rejected before it fails."
+    )
+    held_out_items: Share = Field(0.1, description="Share of items whose votes are kept for tests.")
+    held_out_pairs: Share = Field(0.1, description="Share of pairs whose votes are kept for tests.")
+    gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
+    shared_components: int = Field(
+        0,
+        ge=0,
+        description="Reduce the features of all attributes by one PCA to so many dimensions, "
+        "fitted once and kept; 0 for none.",
+    )
+    fit: dict[str, Any] = Field(
+        {}, description="Settings of the fit, as of `urlr fit`, for all attributes."
+    )
+    attributes: dict[str, dict[str, Any]] = Field(
+        {},
+        description="Settings of the fit by attribute, or by pattern such as interestingness/*; "
+        "later ones override earlier ones.",
+    )
+
+    @field_validator("fit")
+    @classmethod
+    def _a_fit(cls, chosen: dict[str, Any]) -> dict[str, Any]:
+        _fit_settings(chosen)
+        return chosen
+
+    @model_validator(mode="after")
+    def _each_a_fit(self) -> Settings:
+        for pattern in self.attributes:
+            try:
+                _fit_settings(self._chosen_for(pattern))
+            except ValueError as error:
+                raise ValueError(f"[attributes.{pattern!r}] {error}") from None
+        return self
+
+    def fit_of(self, attribute: str) -> FitSettings:
+        """Settings of the fit of one attribute.
+
+        Raises
+        ------
+        SettingsError
+            Two patterns that make sense alone do not together.
+        """
+        try:
+            return _fit_settings(self._chosen_for(attribute))
+        except ValueError as error:
+            patterns = shown_some([one for one in self.attributes if _is_for(one, attribute)])
+            raise SettingsError(
+                f"the settings of {shown(attribute)} by [attributes] {patterns}: "
+                f"{str(error).rstrip('.')}; set it in {FILE}."
+            ) from None
+
+    def _chosen_for(self, attribute: str) -> dict[str, Any]:
+        chosen = dict(self.fit)
+        for pattern, further in self.attributes.items():
+            if _is_for(pattern, attribute):
+                chosen |= further
+        return chosen
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line, environment, file; no .env and no secret files."""
+        return (
+            init_settings,
+            env_settings,
+            TomlConfigSettingsSource(settings_cls, toml_file=_file()),
+        )
+
+
+def load_settings(**given: Any) -> Settings:
+    """Read the settings; what is given (and not None) comes before everything else.
+
+    Raises
+    ------
+    SettingsError
+        A setting is unknown or makes no sense, or the file cannot be read.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    _check_names()
+    _check_file()
+    try:
+        settings = Settings(**given)
+    except ValidationError as error:
+        raise SettingsError(_sentence(error)) from None
+    except ValueError as error:  # part of a group in the environment that is no JSON
+        raise SettingsError(f"{shown(error, 300)}; set it in {FILE}.") from None
+    tracking = os.environ.get("MLFLOW_TRACKING_URI")
+    if tracking and "registry" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"registry": tracking})
+    return settings
+
+
+def _file() -> Path:
+    return Path(os.environ.get(f"{PREFIX}CONFIG", FILE))
+
+
+def _check_file() -> None:
+    import tomllib
+
+    path = _file()
+    if not path.is_file():
+        if f"{PREFIX}CONFIG" in os.environ:
+            raise SettingsError(f"{PREFIX}CONFIG names {shown(path, 200)}, which is not there.")
+        return
+    try:
+        tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{shown(path, 200)} cannot be read: {shown(error, 200)}.") from None
+
+
+def _check_names() -> None:
+    """Refuse a misspelt variable, which would else be passed over in silence."""
+    names = (*Settings.model_fields, "config", "debug")
+    known = {f"{PREFIX}{name.upper()}" for name in names}
+    groups = {f"{PREFIX}{name.upper()}" for name in _GROUPS}
+    for name, value in os.environ.items():
+        if not name.upper().startswith(PREFIX):
+            continue
+        setting, parts, _ = name.upper().partition("__")
+        if setting not in (groups if parts else known):
+            raise SettingsError(
+                f"the environment sets {shown(name)}, which is no setting of urlr; known are "
+                f"{', '.join(sorted(known))}."
+            )
+        if setting in groups and not parts and not _is_object(value):
+            raise SettingsError(
+                f"{setting} ({shown(value)}) is no JSON object; set its parts one by one, by "
+                f"{setting}__..., or in {FILE}."
+            )
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _is_for(pattern: str, attribute: str) -> bool:
+    """Whether settings of this pattern, or of this very name, are for an attribute."""
+    return pattern == attribute or fnmatch.fnmatchcase(attribute, pattern)
+
+
+def _fit_settings(chosen: dict[str, Any]) -> FitSettings:
+    unknown = sorted(set(chosen) - {field.name for field in fields(FitSettings)})
+    if unknown:
+        usual = ", ".join(asdict(FitSettings()))
+        raise ValueError(f"a fit has no setting {', '.join(map(shown, unknown))}; it has {usual}.")
+    settings = FitSettings(**{name: _read_value(value) for name, value in chosen.items()})
+    settings.check()
+    return settings
+
+
+def _read_value(value: Any) -> Any:
+    """A number or a switch that the environment could only give as text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        read = json.loads(value.lower())
+    except ValueError:
+        return value
+    return read if isinstance(read, int | float | bool) else value
+
+
+def _sentence(error: ValidationError) -> str:
+    """What is wrong with the first setting that is, and where to set it."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = first["loc"]
+    text = shown(first["msg"].removeprefix("Value error, ").rstrip("."), 500)
+    wrong = text.partition(" ")[0]  # these name the part that makes no sense first
+    if place in (("gate",), ("fit",)) and wrong in _PARTS:
+        place = (*place, wrong)
+    name = ".".join(shown(part) for part in place) or "settings"
+    value = first["input"]
+    given = "" if isinstance(value, dict | BaseModel) else f" ({shown(value)})"
+    variable = f"{PREFIX}{'__'.join(str(part).upper() for part in place)}"
+    if not place or place[0] == "attributes" or place == ("fit",):
+        return f"{name}: {text}; set it in {FILE}."
+    if first["type"] == "extra_forbidden":
+        return f"{name} is no setting of urlr; see the settings in README."
+    return f"setting {name}{given}: {text}; set it by {variable} or in {FILE}."
+
+
+_PARTS = frozenset(field.name for group in (GateSettings, FitSettings) for field in fields(group))

@@ -1,0 +1,402 @@
+"""The work on one attribute, a plain function for a worker: read, judge, fit, write, compare.
+
+Two fits. The *judge* learns from the train votes alone and is what the gate compares, on votes that
+no judge has seen; the *ranker* learns from all votes and is what is served.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+import urlr
+from tasks.discover import Source, check_formats
+from tasks.evaluate import (
+    Comparison,
+    Judged,
+    OrderTau,
+    VoteTau,
+    baselines_of,
+    compare,
+    judged,
+    tau_between,
+    tau_with_truth,
+    tau_with_votes,
+)
+from tasks.gather import (
+    Gathered,
+    digest_of,
+    first_rows,
+    gather_features,
+    gather_truth,
+    gather_votes,
+)
+from tasks.plots import path_plot, path_table, ranking_plot
+from tasks.read import ReadError, table_of, with_one_type
+from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
+from tasks.split import SALT, Split, split_votes
+from tasks.store import Exists, NotThere, Store
+from tasks.write import result_tables, table_bytes
+from urlr import FeatureError, ModelFileError, Ranker, UrlrError, VoteError
+from urlr.features import feature_table
+from urlr.ids import plural
+from urlr.model_file import model_bytes, model_from_bytes
+from urlr.spaces import FeatureMap
+from urlr.votes import VoteTable, vote_table
+
+JUDGE, MODEL = "judge.npz", "model.npz"
+SCORES, EXAMPLES = "scores.parquet", "examples.parquet"
+
+_N_EXAMPLES = 20
+
+
+def train(order: Order) -> Trained:
+    """Do all that one attribute needs, or find it done, and compare it with its rivals.
+
+    Raises
+    ------
+    UrlrError
+        The votes or features cannot be used; the text is one line that names the object.
+    """
+    used = time.process_time()
+    with threadpool_limits(limits=1):
+        work = _gathered(order)
+        result = _known_result(order, work.key)
+        reused = result is not None
+        if result is None:
+            result = _computed(order, work, used)
+        champion, earlier, lost = _compared(order, work, result.place)
+        return Trained(result, reused, champion, earlier, lost, _change(order, result.place))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What was read for an attribute."""
+
+    gathered: Gathered
+    votes: pd.DataFrame
+    features: pd.DataFrame | None
+    """What is fitted on: the features, reduced if they are shared."""
+    table: VoteTable
+    split: Split
+    key: str
+
+
+def settings_digest(order: Order) -> str:
+    """Digest of all settings that results depend on."""
+    plain = {
+        "fit": asdict(order.fit),
+        "item_share": order.item_share,
+        "pair_share": order.pair_share,
+        "salt": SALT,
+        "confidence": order.gate.confidence,
+        "method": order.method_version,
+    }
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def _gathered(order: Order) -> _Work:
+    store, inputs = order.store, order.inputs
+    check_formats(inputs, store, error=ReadError)
+    gathered = gather_votes(store, inputs.dumps, attribute=inputs.attribute, as_of=order.as_of)
+    parts = order.reduced or inputs.features
+    votes, features = gather_features(store, parts, gathered.votes)
+    try:
+        known = None if features is None else feature_table(features).items
+    except UrlrError as error:
+        raise ReadError(f"{store.address(parts[0].key)}: {error}") from None
+    table = vote_table(votes, known_items=known, ties=order.fit.ties)
+    split = split_votes(
+        table,
+        by_items=features is not None,
+        item_share=order.item_share,
+        pair_share=order.pair_share,
+    )
+    plain = {
+        "dumps": sorted((dump.key, dump.etag) for dump in inputs.dumps),
+        "features": digest_of(features),
+        "shared": order.shared,
+        "settings": settings_digest(order),
+        "left_out": gathered.left_out,
+        "as_of": order.as_of.isoformat() if order.as_of and gathered.left_out else None,
+        "truth": sorted((part.key, part.etag) for part in inputs.truth),
+    }
+    key = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    return _Work(gathered, votes, features, table, split, key)
+
+
+def _known_result(order: Order, key: str) -> Result | None:
+    """The result of this key, if it was computed before."""
+    for place in (order.known.get(key), order.place):  # the last: an attempt that died at its end
+        if place is None:
+            continue
+        where = f"{place}/{RESULT}"
+        try:
+            result = RESULTS.from_bytes(order.store.read(where), order.store.address(where))
+        except (NotThere, ResultError):  # gone, or of another version of urlr
+            continue
+        if result.key == key:
+            return result
+    return None
+
+
+def _computed(order: Order, work: _Work, used: float) -> Result:
+    store, inputs = order.store, order.inputs
+    rows, reasons = _accounts(order, work)
+    try:
+        methods, tau, unjudged, judge = _judged(order, work)
+        ranker = urlr.fit(work.votes, work.features, **asdict(order.fit))
+    except VoteError as error:
+        folder = inputs.dumps[0].key.rpartition("/")[0]
+        dumps = plural(len(inputs.dumps), "dump")
+        raise ReadError(f"{store.address(folder)} ({dumps}): {error}") from None
+    except FeatureError as error:
+        table = (*inputs.features, *inputs.dumps)[0]  # some settings need features there are not
+        raise ReadError(f"{store.address(table.key)}: {error}") from None
+    shared = _shared(store, order.shared)
+    truth = _truth(order, ranker)
+    files = _files(work, ranker) | {EXAMPLES: _examples(order, work, ranker)}
+    files[MODEL] = model_bytes(_behind(ranker, shared))
+    if judge is not None:
+        files[JUDGE] = model_bytes(judge)
+    for name, data in files.items():
+        store.create(f"{order.place}/{name}", data)
+    people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
+    verdicts = people["verdict"].value_counts()
+    result = Result(
+        attribute=inputs.attribute,
+        key=work.key,
+        place=order.place,
+        run=order.run,
+        dumps=_etags(inputs.dumps),
+        features=_etags(inputs.features),
+        settings=settings_digest(order),
+        shared=order.shared,
+        rows=rows,
+        reasons=reasons,
+        dump_rows=work.gathered.rows,
+        newest=work.gathered.newest,
+        n_items=ranker.facts.n_items,
+        n_pruned=ranker.facts.n_pruned_votes,
+        n_turned=ranker.facts.n_turned_votes,
+        n_people=len(people),
+        flagged={
+            str(name): int(count)
+            for name, count in verdicts.items()
+            if name not in ("fine", "too few votes")
+        },
+        tau=tau,
+        methods=methods,
+        unjudged=unjudged,
+        truth=truth,
+        warnings=ranker.facts.warnings,
+        files=tuple(sorted(files)),
+        seconds=time.process_time() - used,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    )
+    try:
+        store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))
+    except Exists:  # by an attempt that was thought dead: the same but for its cost
+        written = _known_result(order, work.key)
+        if written is None:
+            raise
+        return written
+    return result
+
+
+def _truth(order: Order, ranker: Ranker) -> OrderTau | None:
+    """How well the scores served order the items as the truth does."""
+    truth = gather_truth(order.store, order.inputs.truth)
+    if truth is None:
+        return None
+    scores, truth = with_one_type([(ranker.scores, ["item"]), (truth, ["item"])])
+    try:
+        return tau_with_truth(scores.set_index("item")["score"], truth)
+    except VoteError as error:
+        where = order.store.address(order.inputs.truth[0].key)
+        raise ReadError(f"{where}: {error}") from None
+
+
+def _accounts(order: Order, work: _Work) -> tuple[dict[str, int], dict[str, int]]:
+    """Every row of every dump by what became of it; refuses where too many are rejected."""
+    rows, reasons = dict(work.table.counts), dict(work.table.reasons)
+    n_left_out = sum(work.gathered.left_out.values())
+    rows["read"] += n_left_out
+    rows["skipped"] += n_left_out
+    reasons |= work.gathered.left_out
+    if rows["rejected"] > order.most_rejected * rows["read"]:
+        worst = max(work.table.rejections.items(), key=lambda one: one[1])
+        first = work.table.rejected.iloc[0]
+        address = order.store.address(str(first["dump"]))
+        raise ReadError(
+            f"{rows['rejected']:,} of {plural(rows['read'], 'row')} would be rejected, most "
+            f"({worst[1]:,}) because: {worst[0]}; the first is row {first['row']:,} of {address}; "
+            f"mend the export (at most {order.most_rejected:.0%} may be, by URLR_MOST_REJECTED)."
+        )
+    return rows, reasons
+
+
+def _judged(
+    order: Order, work: _Work
+) -> tuple[tuple[Judged, ...], VoteTau | None, str, Ranker | None]:
+    """Fit the judge and its rivals from the books on the train votes; judge them by the others."""
+    knows_features = work.features is not None
+    chosen = asdict(order.fit)
+    if order.fit.method == "robust":
+        chosen["replicates"] = 0  # nobody asks a judge for intervals
+    try:
+        judge = urlr.fit(work.split.train, work.features, **chosen)
+    except (VoteError, FeatureError) as error:
+        return (), None, str(error), None
+    scores = _scores(judge, work.features)
+    level, seed = order.gate.confidence, order.fit.seed
+    ours = judged(
+        "urlr",
+        scores,
+        work.split,
+        knows_features=knows_features,
+        rng=np.random.default_rng(seed),
+    )
+    methods = (ours, *baselines_of(work.split, work.features, seed=seed))
+    rng = np.random.default_rng(seed)
+    tau = tau_with_votes(scores, _unseen_votes(work.split), level=level, rng=rng)
+    return methods, tau, "", judge
+
+
+def _unseen_votes(split: Split) -> pd.DataFrame:
+    """All votes that a judge has not seen, on held-out pairs and on held-out items."""
+    return pd.concat([split.held_out, split.unseen])
+
+
+def _scores(ranker: Ranker, features: pd.DataFrame | None) -> pd.Series[Any]:
+    if features is None or ranker.feature_map is None:
+        return _own_scores(ranker)
+    return ranker.score(features)
+
+
+def _own_scores(ranker: Ranker) -> pd.Series[Any]:
+    return ranker.scores.set_index("item")["score"]
+
+
+def _compared(
+    order: Order, work: _Work, place: str
+) -> tuple[Comparison | None, tuple[tuple[int, int, Comparison], ...], tuple[int, ...]]:
+    """Hold the judge against those of the rivals, on tonight's unseen votes."""
+    if not order.rivals:
+        return None, (), ()
+    rivals = {rival: _judge_at(order.store, rival.place) for rival in order.rivals}
+    lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
+    ours = _judge_at(order.store, place)
+    if ours is None:
+        return None, (), lost
+    votes = _unseen_votes(work.split)
+    scores = _scores(ours.ranker, work.features)
+    champion, earlier = None, []
+    for rival, judge in rivals.items():
+        if judge is None:
+            continue
+        comparison = compare(
+            scores,
+            _rival_scores(order, work, judge, votes),
+            votes,
+            level=order.gate.confidence,
+            rng=np.random.default_rng(order.fit.seed),
+        )
+        if rival.champion:
+            champion = comparison
+        else:
+            earlier.append((rival.version, rival.nights_ago, comparison))
+    return champion, tuple(earlier), lost
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """A judge from the store, and the transform its features go through first."""
+
+    ranker: Ranker
+    shared: str | None
+
+
+def _judge_at(store: Store, place: str) -> _Judge | None:
+    where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
+    try:
+        ranker = model_from_bytes(store.read(where), name=store.address(where))
+        result = RESULTS.from_bytes(store.read(about), store.address(about))
+    except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
+        return None
+    return _Judge(ranker, result.shared)
+
+
+def _rival_scores(order: Order, work: _Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
+    try:
+        if judge.shared == order.shared:
+            return _scores(judge.ranker, work.features)
+        # It was made when features were reduced otherwise, or not: it needs them raw.
+        _, raw = gather_features(order.store, order.inputs.features, votes)
+        return _scores(_behind(judge.ranker, _shared(order.store, judge.shared)), raw)
+    except FeatureError:  # the table has other columns now: it knows only what it has scored
+        return _own_scores(judge.ranker)
+
+
+def _change(order: Order, place: str) -> OrderTau | None:
+    """How alike the scores order the items as those of the last results did."""
+    if order.before is None or order.before == place:
+        return None
+    tables = []
+    for where in (place, order.before):
+        key = f"{where}/{SCORES}"
+        try:
+            tables.append(table_of(order.store.read(key), order.store.address(key)))
+        except NotThere:
+            return None
+    tonight, before = (table.set_index("item")["score"] for table in tables)
+    return tau_between(tonight, before)
+
+
+def _files(work: _Work, ranker: Ranker) -> dict[str, bytes]:
+    tables = result_tables(ranker)
+    origin = work.votes[["dump", "row"]]
+    tables["verdicts"] = tables["verdicts"].assign(dump=origin["dump"], row=origin["row"])
+    tables["path"] = path_table(tables["verdicts"])
+    files = {
+        f"{name}.parquet": table_bytes(table, f"{name}.parquet") for name, table in tables.items()
+    }
+    files["summary.txt"] = (ranker.summary() + "\n").encode()
+    files["ranking.svg"] = ranking_plot(ranker.scores)
+    files["path.svg"] = path_plot(tables["path"])
+    return files
+
+
+def _examples(order: Order, work: _Work, ranker: Ranker) -> bytes:
+    """A few items, with raw features if it has any, to be scored when a version is read back."""
+    items = pd.DataFrame({"item": ranker.scores["item"].head(_N_EXAMPLES)})
+    if work.features is None:
+        return table_bytes(items, EXAMPLES)
+    if order.reduced:
+        examples = first_rows(order.store, order.inputs.features[0], _N_EXAMPLES)
+        return table_bytes(examples, EXAMPLES)
+    return table_bytes(work.features.head(_N_EXAMPLES), EXAMPLES)
+
+
+def _shared(store: Store, key: str | None) -> FeatureMap | None:
+    if key is None:
+        return None
+    from tasks.shared_features import read_shared
+
+    return read_shared(store, key)
+
+
+def _behind(ranker: Ranker, shared: FeatureMap | None) -> Ranker:
+    return ranker if shared is None else ranker.behind(shared)
+
+
+def _etags(sources: tuple[Source, ...]) -> dict[str, str]:
+    return {source.key: source.etag for source in sources}

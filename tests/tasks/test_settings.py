@@ -1,0 +1,202 @@
+"""Settings: where each comes from, and what is said of those that make no sense."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tasks.gate import GateSettings
+from tasks.settings import Gate, Settings, SettingsError, load_settings
+from urlr.settings import FitSettings
+
+
+@pytest.fixture(autouse=True)
+def empty_place(tmp_path, monkeypatch) -> Path:
+    """An environment without settings, in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.upper().startswith("URLR_") or name == "MLFLOW_TRACKING_URI":
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+def configured(text: str) -> None:
+    Path("urlr.toml").write_text(text, encoding="utf-8")
+
+
+def refusal() -> str:
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    text = str(refused.value)
+    assert "\n" not in text
+    return text
+
+
+def test_everything_has_a_default_and_a_description():
+    settings = load_settings()
+    assert settings.store == "./urlr-store"
+    assert settings.workers == (os.cpu_count() or 1)
+    assert settings.fit_of("smiling") == FitSettings()
+    assert settings.gate.rules() == GateSettings()
+    for group in (Settings, Gate):
+        for name, field in group.model_fields.items():
+            assert field.description or name == "gate", name
+
+
+def test_an_option_comes_before_the_environment_before_the_file_before_the_default(monkeypatch):
+    configured("workers = 3\nlease = 30.0\nnight_deadline = 7.0\n[gate]\ndrop = 0.5\nnights = 4\n")
+    monkeypatch.setenv("URLR_WORKERS", "4")
+    monkeypatch.setenv("URLR_LEASE", "40")
+    monkeypatch.setenv("URLR_GATE__DROP", "0.4")
+    settings = load_settings(workers=5, lease=None)
+    assert settings.workers == 5
+    assert settings.lease == 40.0
+    assert settings.night_deadline == 7.0
+    assert settings.call_deadline == 120.0
+    assert settings.gate.rules() == GateSettings(drop=0.4, nights=4)
+
+
+def test_the_file_may_lie_elsewhere(monkeypatch, tmp_path):
+    other = tmp_path / "night.toml"
+    other.write_text('store = "s3://votes/here"\n')
+    monkeypatch.setenv("URLR_CONFIG", str(other))
+    assert load_settings().store == "s3://votes/here"
+    other.unlink()
+    assert "night.toml, which is not there" in refusal()
+
+
+def test_the_address_that_mlflow_knows_comes_before_the_default_only(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:5000")
+    assert load_settings().registry == "http://127.0.0.1:5000"
+    monkeypatch.setenv("URLR_REGISTRY", "./here")
+    assert load_settings().registry == "./here"
+    assert load_settings(registry="./there").registry == "./there"
+
+
+@pytest.mark.parametrize(
+    "name", ["URLR_WORKRES", "urlr_workres", "URLR_", "URLR_STORE__PREFIX", "URLR_GAT__DROP"]
+)
+def test_a_misspelt_variable_is_refused(monkeypatch, name):
+    monkeypatch.setenv(name, "1")
+    assert f"sets {name}, which is no setting of urlr; known are" in refusal()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("URLR_WORKERS", "many", ["workers (many)", "integer", "URLR_WORKERS or in urlr.toml"]),
+        ("URLR_WORKERS", "0", ["workers (0)", "greater than or equal to 1"]),
+        ("URLR_LEASE", "nan", ["lease (nan)", "finite"]),
+        ("URLR_NIGHT_DEADLINE", "0", ["night_deadline (0)", "greater than 0"]),
+        ("URLR_HELD_OUT_ITEMS", "1", ["held_out_items (1)", "less than 1"]),
+        ("URLR_DASK_PLAIN", "perhaps", ["dask_plain (perhaps)", "boolean"]),
+        ("URLR_GATE__DROP", "9", ["gate.drop", "drop is 9.0", "URLR_GATE__DROP or in urlr.toml"]),
+        ("URLR_GATE__DORP", "0.1", ["gate.dorp is no setting"]),
+        ("URLR_GATE", "strict", ["URLR_GATE (strict) is no JSON object", "URLR_GATE__..."]),
+        ("URLR_FIT__PRUNE", "2", ["fit.prune", "prune is 2; it is a share", "URLR_FIT__PRUNE"]),
+        ("URLR_FIT__PRUN", "0.1", ["a fit has no setting prun; it has method, prune"]),
+        ("URLR_FIT", "[1]", ["URLR_FIT ([1]) is no JSON object"]),
+        ("URLR_WORKERS", "1\n2", ["workers (1\\n2)"]),
+    ],
+)
+def test_nonsense_in_the_environment_is_named_with_where_to_set_it(monkeypatch, name, value, said):
+    monkeypatch.setenv(name, value)
+    text = refusal()
+    for part in said:
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("workers = ", "urlr.toml cannot be read"),
+        ("wokers = 2", "wokers is no setting of urlr"),
+        ("fit = 3", "fit: Input should be a valid dictionary; set it in urlr.toml"),
+        ('[fit]\nmethod = "best"', "method is 'best'; choose one of robust, paper"),
+        ("[fit]\nprune = nan", "prune is nan; it is a share"),
+        ("[attributes.smiling]\nprune = 7", "[attributes.'smiling'] prune is 7"),
+        ('[attributes.smiling]\nranking = "svm"', "that setting belongs to method='paper'"),
+        ("[attributes]\nsmiling = 1", "attributes.smiling"),
+        ("[gate]\nconfidence = 2.0", "confidence is 2.0"),
+    ],
+)
+def test_nonsense_in_the_file_is_named(text, said):
+    configured(text)
+    assert said in refusal()
+
+
+def test_a_file_that_is_no_text_is_refused():
+    Path("urlr.toml").write_bytes(b"store = '\xff'")
+    assert "urlr.toml cannot be read" in refusal()
+
+
+def test_settings_of_attributes_go_by_name_and_pattern_and_later_ones_win():
+    configured(
+        """
+        [fit]
+        seed = 7
+        [attributes."interestingness/*"]
+        prune = 0.1
+        limit = 0.5
+        [attributes."interestingness/food"]
+        prune = 0.3
+        [attributes."odd [name]"]
+        prune = 0.4
+        """
+    )
+    settings = load_settings()
+    assert settings.fit_of("smiling") == FitSettings(seed=7)
+    assert settings.fit_of("interestingness/cars") == FitSettings(seed=7, prune=0.1, limit=0.5)
+    assert settings.fit_of("interestingness/food") == FitSettings(seed=7, prune=0.3, limit=0.5)
+    assert settings.fit_of("Interestingness/food") == FitSettings(seed=7)
+    assert settings.fit_of("odd [name]").prune == 0.4
+
+
+def test_one_attribute_may_have_all_settings_of_the_paper():
+    configured(
+        """
+        [attributes."paper/*"]
+        method = "paper"
+        prune = 0.2
+        ridge = 0.001
+        [attributes."paper/svm"]
+        ranking = "svm"
+        components = 5
+        chi_square = 2
+        """
+    )
+    settings = load_settings()
+    papers = FitSettings(method="paper", prune=0.2, ridge=0.001)
+    assert settings.fit_of("paper/ridge") == papers
+    assert settings.fit_of("paper/svm") == FitSettings(
+        method="paper", prune=0.2, ridge=0.001, ranking="svm", components=5, chi_square=2
+    )
+    assert settings.fit_of("other") == FitSettings()
+
+
+def test_the_environment_gives_numbers_and_switches_of_a_fit_as_text(monkeypatch):
+    monkeypatch.setenv("URLR_FIT__PRUNE", "0.2")
+    monkeypatch.setenv("URLR_FIT__TIES", "False")
+    monkeypatch.setenv("URLR_FIT__SEED", "3")
+    assert load_settings().fit_of("smiling") == FitSettings(prune=0.2, ties=False, seed=3)
+
+
+def test_two_patterns_that_do_not_go_together_are_an_error_of_settings():
+    configured(
+        """
+        [attributes."a*"]
+        method = "paper"
+        ranking = "svm"
+        [attributes."*b"]
+        method = "robust"
+        """
+    )
+    settings = load_settings()
+    assert settings.fit_of("ax").ranking == "svm"
+    with pytest.raises(SettingsError, match=r"of ab by \[attributes\] a\*, \*b: ranking is 'svm'"):
+        settings.fit_of("ab")
+
+
+def test_settings_do_not_change_while_they_are_used():
+    with pytest.raises(ValueError, match="frozen"):
+        load_settings().workers = 3

@@ -1,0 +1,201 @@
+"""The work on one attribute done before: what is found again, what is not, and what changed."""
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from stored_votes import QUICK, order_of, put, simulated, small, stored, written
+
+from tasks.gate import GateSettings
+from tasks.results import RESULT, Rival, Trained
+from tasks.runs import place_of
+from tasks.store import Store
+from tasks.train import JUDGE, MODEL, settings_digest, train
+
+OTHER = "20261102T020000Z-0a1b2c"
+PLACE = place_of("20261101T020000Z-0a1b2c", "smiling")
+
+
+@pytest.fixture
+def here(tmp_path) -> Store:
+    return Store.at(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory) -> tuple[Store, Trained]:
+    """A store with one result in it, which tests only look at."""
+    store = Store.at(tmp_path_factory.mktemp("night"))
+    stored(store)
+    return store, train(order_of(store))
+
+
+def key_of(store: Store, **other) -> str:
+    return train(order_of(store, run=OTHER, **other)).result.key
+
+
+def test_a_new_item_that_nobody_voted_on_does_not_change_the_key(here):
+    small(here)
+    first = train(order_of(here)).result
+    features = pd.read_csv(io.BytesIO(here.read("features/all.csv")))
+    new = features.tail(1).assign(item="new")
+    put(here, "features/all.csv", pd.concat([new, features.sample(frac=1, random_state=0)]))
+    again = train(order_of(here, run=OTHER, known={first.key: first.place}))
+    assert again.reused
+    assert again.result == first
+
+
+CHANGES = {
+    "a setting of the fit": {"fit": replace(QUICK, limit=0.5)},
+    "the share of items held out": {"item_share": 0.2},
+    "the share of pairs held out": {"pair_share": 0.2},
+    "the confidence of the gate": {"gate": GateSettings(confidence=0.95)},
+    "the version of the method": {"method_version": 2},
+}
+
+
+def test_the_key_changes_with_every_setting_that_results_depend_on(here):
+    put(here, "votes/smiling/1.csv", simulated(n_votes=80, n_items=6).votes)
+    runs = [f"2026110{k}T020000Z-0a1b2c" for k in range(1, len(CHANGES) + 2)]
+    orders = [
+        order_of(here, run=run, **change)
+        for run, change in zip(runs, [{}, *CHANGES.values()], strict=True)
+    ]
+    results = [train(order).result for order in orders]
+    assert len({result.key for result in results}) == len(orders)
+    assert [result.settings for result in results] == [settings_digest(one) for one in orders]
+
+
+def test_the_key_changes_with_a_dump_and_with_the_features_of_a_voted_item(here):
+    small(here)
+    first = train(order_of(here)).result.key
+    features = pd.read_csv(io.BytesIO(here.read("features/all.csv")))
+    features.iloc[0, 1] += 0.5
+    put(here, "features/all.csv", features)
+    second = key_of(here)
+    put(here, "votes/smiling/1.csv", here.read("votes/smiling/1.csv"))  # the same, written anew
+    third = train(order_of(here, run="20261103T020000Z-0a1b2c")).result.key
+    assert len({first, second, third}) == 3
+
+
+def test_what_the_gate_does_with_a_result_is_not_in_its_key(night):
+    store, trained = night
+    lax = order_of(store, run=OTHER, gate=GateSettings(drop=0.5), most_rejected=0.9)
+    known = {trained.result.key: trained.result.place}
+    assert train(replace(lax, known=known)).reused
+
+
+def test_a_known_result_is_found_and_nothing_is_written(night):
+    store, trained = night
+    before = store.list()
+    order = order_of(store, run="20261120T020000Z-0a1b2c")
+    again = train(replace(order, known={trained.result.key: PLACE}))
+    assert again.reused
+    assert again.result == trained.result
+    assert store.list() == before
+
+
+def test_a_known_result_that_is_gone_or_of_another_urlr_is_computed_again(here):
+    small(here)
+    first = train(order_of(here)).result
+    here.replace(f"{first.place}/{RESULT}", b"{}")
+    again = train(order_of(here, run=OTHER, known={first.key: first.place}))
+    assert not again.reused
+    assert again.result.key == first.key
+    gone = order_of(here, run="20261103T020000Z-0a1b2c", known={first.key: "runs/gone"})
+    assert not train(gone).reused
+
+
+def test_a_rerun_gives_the_same_bytes(night):
+    store, trained = night
+    again = train(order_of(store, run="20261121T020000Z-0a1b2c")).result
+    first, second = written(store, PLACE), written(store, again.place)
+    assert {name for name in first if first[name] != second[name]} == {RESULT}
+    assert again == replace(trained.result, place=again.place, run=again.run)
+
+
+def test_an_attempt_after_a_death_before_the_last_object_ends_it(here):
+    """All files but the record are there: they are written again, and are the same."""
+    small(here)
+    first = train(order_of(here)).result
+    before = written(here, PLACE)
+    here.remove(f"{PLACE}/{RESULT}")
+    here.remove(f"{PLACE}/{MODEL}")
+    second = train(order_of(here))
+    assert not second.reused
+    assert second.result == first
+    after = written(here, PLACE)
+    assert {name for name in before if before[name] != after.get(name)} <= {RESULT}
+    third = train(order_of(here))
+    assert third.reused
+
+
+def test_two_attempts_at_once_end_with_one_result(here):
+    small(here)
+    order = order_of(here)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(train, [order, order])
+    assert first.result == second.result
+    assert first.result.seconds == second.result.seconds
+    assert first.result.files == second.result.files
+
+
+# Against rivals
+
+
+def test_held_against_itself_the_difference_is_exactly_nothing(night):
+    store, _ = night
+    order = order_of(store, rivals=(Rival(7, 0, PLACE), Rival(6, 3, PLACE)), before=PLACE)
+    trained = train(order)
+    assert trained.reused
+    assert trained.change is None
+    (version, ago, earlier) = trained.earlier[0]
+    assert (version, ago, trained.lost) == (6, 3, ())
+    for one in (trained.champion, earlier):
+        assert one.difference.plain.value == one.difference.by_person.value == 0.0
+        assert one.difference.plain.low == one.difference.plain.high == 0.0
+        assert one.challenger == one.champion
+        assert one.difference.level == 0.99
+        assert one.challenger.n_votes == trained.result.tau.n_votes
+
+
+def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here):
+    store, _ = night
+    small(here)
+    here.create(f"runs/cut/{JUDGE}", store.read(f"{PLACE}/{JUDGE}")[:-100])
+    here.create(f"runs/cut/{RESULT}", store.read(f"{PLACE}/{RESULT}"))
+    here.create(f"runs/bare/{JUDGE}", store.read(f"{PLACE}/{JUDGE}"))
+    rivals = (Rival(3, 0, "runs/gone"), Rival(2, 1, "runs/cut"), Rival(1, 2, "runs/bare"))
+    trained = train(order_of(here, rivals=rivals))
+    assert trained.lost == (3, 2, 1)
+    assert trained.champion is None
+    assert trained.earlier == ()
+
+
+def test_a_champion_of_other_features_is_held_to_the_items_it_knows(here):
+    """New columns, or none at all any more, must not stop the night."""
+    made = stored(here)
+    train(order_of(here))
+    features = made.features.reset_index()
+    renamed = features.rename(columns={name: f"new_{name}" for name in features.columns[1:]})
+    put(here, "features/all.csv", renamed)
+    rivals = (Rival(1, 0, PLACE),)
+    trained = train(order_of(here, run=OTHER, rivals=rivals, before=PLACE))
+    assert trained.champion.difference.n_votes == trained.result.tau.n_votes
+    assert trained.change.n_items == 30
+    here.remove("features/all.csv")
+    without = train(order_of(here, run="20261103T020000Z-0a1b2c", rivals=rivals))
+    assert without.champion.difference.n_votes > 0
+
+
+def test_change_is_held_against_the_last_scores(here):
+    made = stored(here)
+    first = train(order_of(here)).result
+    put(here, "votes/smiling/2.csv", simulated(seed=1).votes.drop(columns="vote_id"))
+    second = train(order_of(here, run=OTHER, before=PLACE))
+    assert second.result.key != first.key
+    assert second.change.n_items == len(made.features)
+    assert 0.0 < second.change.tau < 1.0
+    gone = train(order_of(here, run=OTHER, before="runs/gone"))
+    assert gone.change is None
