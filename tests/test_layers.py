@@ -67,6 +67,20 @@ def test_one_module_knows_the_object_storage(path):
     assert not imported(everywhere(path)) & STORAGE or named(path) == "tasks/store.py"
 
 
+@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
+def test_one_module_knows_mlflow(path):
+    assert (
+        "mlflow" not in imported(everywhere(path))
+        or named(path) == "tasks/registry/mlflow_client.py"
+    )
+
+
+@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
+def test_nothing_of_the_pipeline_stack_is_loaded_at_import(path):
+    tree = ast.parse(path.read_text())
+    assert not imported(at_import(tree)) & {"mlflow", "prefect", "dask", "distributed", "dask_ml"}
+
+
 @pytest.mark.parametrize(
     "path", [path for path in modules("urlr") if path.name != "model_file.py"], ids=named
 )

@@ -1,0 +1,102 @@
+"""Files of a version: in a directory or a bucket by `tasks.store`, else where MLflow keeps them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from tasks.registry.mlflow_client import NotRegistered, RegistryError, asking_for_files
+from tasks.store import NotThere, Store, StoreError
+from urlr.ids import shown
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files below one address: a directory, a bucket, or whatever MLflow's server keeps."""
+
+    uri: str
+    """The registry."""
+    root: str
+    """Address as the registry gives it."""
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Write files that nobody has read yet, each whole."""
+        for name in files:
+            checked_name(name)
+        store = self._store()
+        if store is None:
+            return self._send(files)
+        try:
+            for name, data in files.items():
+                store.replace(name, data)
+            return None
+        except StoreError as error:
+            failure = RegistryError(f"files of a version cannot be written: {error}")
+        raise failure
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        checked_name(name)
+        store = self._store()
+        if store is None:
+            return self._received(name)
+        try:
+            return store.read(name)
+        except NotThere:
+            failure = self._lacks(name)
+        except StoreError as error:
+            failure = RegistryError(f"a file of a version cannot be read: {error}")
+        raise failure
+
+    def _lacks(self, name: str) -> RegistryError:
+        return NotRegistered(
+            f"{shown(name, 200)} is missing at {shown(self.root, 200)}; restore it, or publish "
+            "again."
+        )
+
+    def _store(self) -> Store | None:
+        scheme = _SCHEME.match(self.root)
+        if scheme is None:
+            return Store.at(self.root)
+        if scheme[1] == "file":
+            return Store.at(unquote(urlsplit(self.root).path))
+        return Store.at(self.root) if scheme[1] == "s3" else None
+
+    def _send(self, files: Mapping[str, bytes]) -> None:
+        with (
+            asking_for_files(self.uri, self.root) as repository,
+            tempfile.TemporaryDirectory(prefix="urlr-") as place,
+        ):
+            for name, data in files.items():
+                path = Path(place, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            repository.log_artifacts(place)
+
+    def _received(self, name: str) -> bytes:
+        above = str(PurePosixPath(name).parent)
+        with (
+            asking_for_files(self.uri, self.root) as repository,
+            tempfile.TemporaryDirectory(prefix="urlr-") as place,
+        ):
+            listed = repository.list_artifacts(None if above == "." else above)
+            if any(found.path == name for found in listed):
+                return Path(repository.download_artifacts(name, dst_path=place)).read_bytes()
+        raise self._lacks(name)
+
+
+def checked_name(name: str) -> str:
+    """The name of a file, if it is plain: letters, digits, `.`, `_`, `-`, and slashes between."""
+    if _PLAIN_NAME.fullmatch(name) is None or ".." in name:
+        raise RegistryError(
+            f"a file cannot be called `{shown(name, 100)}` in the registry; use letters, digits, "
+            "`.`, `_` and `-`."
+        )
+    return name

@@ -1,0 +1,364 @@
+"""The registry: a registered model per attribute, a version per publication, and who is champion.
+
+A version is registered last of all, when its files lie where they belong, and with all its tags in
+one step: what a dead run leaves behind is a run of MLflow without a version, and nobody looks at
+those. The champion alias moves after a record of the move was written (see `alias_moves.py`), so
+that the next run can finish what a dead one began.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tasks.names import AttributeNameError, decoded, encoded
+from tasks.registry import alias_history, alias_moves
+from tasks.registry.address import addresses
+from tasks.registry.alias_history import Move, last_done
+from tasks.registry.alias_moves import CHALLENGER, Model, make_champion, nothing
+from tasks.registry.files import Files
+from tasks.registry.mlflow_client import (
+    AlreadyThere,
+    Mlflow,
+    NotRegistered,
+    RegistryError,
+)
+from tasks.registry.publication import Publication, Version, version_of
+from tasks.registry.served_model import (
+    FURTHER,
+    MANIFEST,
+    MODEL,
+    digest_of,
+    prove,
+    ranker_of,
+    read_file,
+    read_manifest,
+    version_files,
+)
+from tasks.registry.verifying import DEADLINE, Verifier
+from urlr.ids import plural, shown, shown_some
+from urlr.ranker import Ranker
+
+EXPERIMENT = "urlr"
+LEFT_BEHIND = timedelta(hours=1)
+"""A run of MLflow that has not ended by then is of a process that died; it ends within a second."""
+
+_OURS = "urlr.attribute"
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """MLflow's registry at an address. It holds no connection and can be sent elsewhere."""
+
+    uri: str
+    """Address of MLflow: a database in a file, or a server."""
+    artifacts: str | None = None
+    """Where files of versions go: a path or `s3://bucket/prefix`; None: where the server says."""
+
+    @classmethod
+    def at(cls, place: str | os.PathLike[str], *, artifacts: str | None = None) -> Registry:
+        """The registry in a directory, in `sqlite:///file`, or of a server at `http(s)://...`.
+
+        Raises
+        ------
+        RegistryError
+            The address holds a user or a password, or is of a kind unknown here.
+        """
+        return cls(*addresses(os.fspath(place), artifacts))
+
+    def prepare(self) -> None:
+        """Make what is missing: the database, its tables, the experiment; again is no harm."""
+        kept = self._mlflow.prepare(EXPERIMENT, self.artifacts)
+        if kept.startswith("file://"):
+            kept = unquote(urlsplit(kept).path)
+        if self.artifacts is not None and kept.rstrip("/") != self.artifacts:
+            raise RegistryError(
+                f"the registry {shown(self.uri, 200)} keeps its files at {shown(kept, 200)}, which "
+                f"cannot be changed to {shown(self.artifacts, 200)}; give the former, or another "
+                "registry."
+            )
+
+    def champion(self, attribute: str) -> Version | None:
+        """The version that is live, None if there is none."""
+        model = self._model(attribute)
+        if model is None or model.champion is None:
+            return None
+        return self.version(attribute, model.champion)
+
+    def champions(self) -> dict[str, Version]:
+        """All versions that are live, by attribute.
+
+        A champion that was not registered by urlr is left out; `reconcile_all` tells of it.
+        """
+        standing = {one.attribute: one.champion for one in self._models()}
+        found = {
+            attribute: self._version(attribute, number)
+            for attribute, number in standing.items()
+            if number is not None
+        }
+        return {attribute: version for attribute, version in found.items() if version is not None}
+
+    def version(self, attribute: str, number: int) -> Version:
+        """A version by its number; NotRegistered if there is none that is whole."""
+        version = self._version(attribute, number)
+        if version is None:
+            raise NotRegistered(
+                f"{shown(attribute, 100)} has no version {number} that urlr registered; "
+                f"{self._choice(attribute)}."
+            )
+        return version
+
+    def versions(self, attribute: str) -> list[Version]:
+        """All whole versions of an attribute, oldest first."""
+        return self._found(attribute, f"name='{encoded(attribute)}'")
+
+    def with_key(self, attribute: str, key: str) -> Version | None:
+        """The first version that was made from the same votes, settings and method."""
+        wanted = f"name='{encoded(attribute)}' and tags.`urlr.key` = '{key}'"
+        return next(iter(self._found(attribute, wanted)), None)
+
+    def register(self, publication: Publication) -> Version:
+        """Make a version, or give the one that has the same result key.
+
+        Raises
+        ------
+        RegistryError
+            The model cannot be read, its examples cannot be scored, or the registry fails.
+        """
+        attribute, name = publication.attribute, encoded(publication.attribute)
+        known = self._model(attribute)
+        made = None if known is None else self.with_key(attribute, publication.key)
+        if made is not None:
+            return made
+        files = version_files(
+            publication.model, publication.examples, publication.files, publication.about()
+        )
+        tags = publication.tags(digest_of(files[MANIFEST]))
+        if known is None:
+            self._create_model(attribute, name)
+        mlflow = self._mlflow
+        title = f"{shown(attribute, 200)} {publication.night}"
+        run = mlflow.start(EXPERIMENT, title, tags)
+        mlflow.log(run.run_id, publication.finite_metrics(), publication.shown_params())
+        Files(self.uri, run.files).write(files)
+        mlflow.end(run.run_id)
+        registered = mlflow.create_version(
+            name, f"{run.files}/model", run.run_id, tags, publication.shown_description()
+        )
+        version = version_of(attribute, registered)
+        return version or self.version(attribute, int(registered.version))
+
+    def verify(self, version: Version, *, exact: bool = True, deadline: float = DEADLINE) -> None:
+        """Load a version in a fresh process and score its examples; see `Verifier.verify`.
+
+        For many versions use `verifier`, which pays for the process once.
+        """
+        with self.verifier(deadline=deadline) as verifier:
+            verifier.verify(version, exact=exact)
+
+    def verifier(self, *, deadline: float = DEADLINE) -> Verifier:
+        """A process that verifies versions until its block ends."""
+        return Verifier(self.uri, self.artifacts, deadline=deadline)
+
+    def prove(self, attribute: str, number: int, digest: str, *, exact: bool) -> None:
+        """What a verifier does in its process: ask the registry, read back, score, compare."""
+        version = self.version(attribute, number)
+        if version.digest != digest:
+            raise RegistryError(f"the registry gives another {version.shown} now; publish again.")
+        prove(Files(self.uri, version.files).read, digest, version.shown, exact=exact)
+
+    def fetch(self, version: Version, *, file: str | None = None) -> Ranker:
+        """The ranker of a version, or the one in a further file of it; nothing is executed."""
+        return ranker_of(self.read(version, file=file), version.shown)
+
+    def read(self, version: Version, *, file: str | None = None) -> bytes:
+        """The model of a version, or a further file of it; RegistryError if it was changed."""
+        read = Files(self.uri, version.files).read
+        manifest = read_manifest(read, version.digest, version.shown)
+        name = MODEL if file is None else FURTHER + file
+        return read_file(read, manifest, name, version.shown)
+
+    def move(
+        self,
+        attribute: str,
+        version: Version,
+        *,
+        run: str,
+        night: date,
+        why: str,
+        forced: bool = False,
+        before: Callable[[], None] = nothing,
+    ) -> Move:
+        """Make a verified version champion: a record, then `before`, then the alias.
+
+        If `before` raises, the alias stays. Where it is champion already, nothing is written.
+        """
+        model = self._known(attribute)
+        if model.champion == version.number:
+            alias_moves.reconcile(model, before)
+            done = last_done(self.history(attribute))
+            if done is not None:
+                return done
+        return make_champion(
+            model,
+            version.number,
+            run=run,
+            night=night,
+            why=why,
+            forced=forced,
+            rollback=False,
+            before=before,
+        )
+
+    def hold(self, attribute: str, version: Version, *, run: str, reason: str) -> None:
+        """Make a version the challenger: what the gate held, and why."""
+        model = self._known(attribute)
+        if model.champion == version.number:
+            raise RegistryError(f"{version.shown} is champion and cannot be held; roll back first.")
+        alias_moves.judge(model, version.number, "held", f"{reason} (run {shown(run, 100)})")
+        self._mlflow.set_alias(model.name, CHALLENGER, version.number)
+
+    def rollback(self, attribute: str, to: int | None = None, *, run: str, why: str) -> Move:
+        """Make the version before the champion champion again, or the one of a number.
+
+        Raises
+        ------
+        RegistryError
+            There is no such attribute, version or earlier champion; it is champion already; or it
+            cannot be loaded any more.
+        """
+        model = self._known(attribute)
+        version = self.version(attribute, self._earlier(model) if to is None else to)
+        if version.number == model.champion:
+            raise RegistryError(f"{version.shown} is champion already; give another version.")
+        self.verify(version, exact=False)
+        return make_champion(
+            model,
+            version.number,
+            run=run,
+            night=None,
+            why=why,
+            forced=False,
+            rollback=True,
+            before=nothing,
+        )
+
+    def history(self, attribute: str) -> list[Move]:
+        """All moves of the champion alias, in order, also those that were dropped."""
+        model = self._model(attribute)
+        return [] if model is None else model.moves
+
+    def live_on(self, attribute: str, moment: datetime) -> int | None:
+        """Number of the version that was champion at a moment; None if there was none."""
+        if moment.tzinfo is None:
+            raise ValueError("a moment without a time zone may be any of 24; give one with it.")
+        return alias_history.live_on(self.history(attribute), moment)
+
+    def withdrawn(self, attribute: str) -> frozenset[int]:
+        """Numbers of versions that a rollback left and nobody put back."""
+        return alias_history.withdrawn(self.history(attribute))
+
+    def rivals(self, attribute: str, *, nights: int, today: date) -> list[tuple[Version, int]]:
+        """Versions that were champion in the last nights and how many ago; the champion first."""
+        model = self._model(attribute)
+        if model is None:
+            return []
+        reigns = alias_history.reigns(model.moves, model.champion, today)
+        recent = {number: ago for number, ago in reigns.items() if ago <= nights}
+        versions = {number: self._version(attribute, number) for number in recent}
+        return [(found, recent[number]) for number, found in versions.items() if found is not None]
+
+    def reconcile(self, attribute: str, *, before: Callable[[], None] = nothing) -> list[str]:
+        """Bring alias and records of an attribute together; plain sentences say what was done."""
+        model = self._model(attribute)
+        return [] if model is None else alias_moves.reconcile(model, before)
+
+    def reconcile_all(self, *, before: Callable[[], None] = nothing) -> list[str]:
+        """The same for every attribute, and clear what was left half registered."""
+        said = [text for model in self._models() for text in alias_moves.reconcile(model, before)]
+        left = self._mlflow.unended(EXPERIMENT, alias_history.now() - LEFT_BEHIND)
+        for run_id in left:
+            self._mlflow.end(run_id, killed=True)
+        if left:
+            said.append(f"{plural(len(left), 'publication')} that never ended cleared away.")
+        return said
+
+    @property
+    def _mlflow(self) -> Mlflow:
+        return Mlflow(self.uri)
+
+    def _earlier(self, model: Model) -> int:
+        line = alias_history.line(model.moves)
+        earlier = line[: line.index(model.champion)] if model.champion in line else line
+        if earlier:
+            return earlier[-1]
+        present = "it has none" if model.champion is None else f"version {model.champion}"
+        raise RegistryError(
+            f"{shown(model.attribute, 100)} had no champion before the present one ({present}); "
+            f"name the version to go to: {self._choice(model.attribute)}."
+        )
+
+    def _choice(self, attribute: str) -> str:
+        held = [str(one.number) for one in self.versions(attribute)]
+        return f"there are {shown_some(held[::-1], 10)}" if held else "there is none"
+
+    def _known(self, attribute: str) -> Model:
+        """The registered model, or an error that names those that are nearly called so."""
+        model = self._model(attribute)
+        if model is not None:
+            return model
+        names = [one.attribute for one in self._models()]
+        near = difflib.get_close_matches(attribute, names, n=3, cutoff=0.5)
+        hint = f"did you mean {shown_some(near)}?" if near else f"it has {_some(names)}."
+        raise NotRegistered(
+            f"the registry {shown(self.uri, 200)} has no attribute {shown(attribute, 100)}; {hint}"
+        )
+
+    def _model(self, attribute: str) -> Model | None:
+        found = self._mlflow.model(encoded(attribute))
+        if found is None:
+            return None
+        if _OURS not in found.tags:
+            raise RegistryError(
+                f"the registry {shown(self.uri, 200)} has a model {shown(found.name, 100)} that is "
+                "not of urlr; rename it there, or give another registry."
+            )
+        return self._ours(attribute, found)
+
+    def _models(self) -> Iterator[Model]:
+        """All registered models of ours; others are nobody's business here."""
+        for found in self._mlflow.models():
+            try:
+                attribute = decoded(found.name)
+            except AttributeNameError:
+                continue
+            if _OURS in found.tags:
+                yield self._ours(attribute, found)
+
+    def _ours(self, attribute: str, found: Any) -> Model:
+        aliases = {alias: int(number) for alias, number in found.aliases.items()}
+        return Model(self._mlflow, attribute, found.name, found.tags, aliases)
+
+    def _create_model(self, attribute: str, name: str) -> None:
+        text = shown(attribute, 500)
+        try:
+            self._mlflow.create_model(name, {_OURS: text}, f"Ranking of items by {text}, by urlr.")
+        except AlreadyThere:  # another run was faster
+            self._known(attribute)
+
+    def _version(self, attribute: str, number: int) -> Version | None:
+        found = self._mlflow.version(encoded(attribute), number)
+        return None if found is None else version_of(attribute, found)
+
+    def _found(self, attribute: str, wanted: str) -> list[Version]:
+        found = (version_of(attribute, one) for one in self._mlflow.versions(wanted))
+        return sorted((one for one in found if one is not None), key=lambda one: one.number)
+
+
+def _some(names: list[str]) -> str:
+    return shown_some(names, 5) if names else "none yet"

@@ -1,0 +1,266 @@
+"""The files of a version: the model, what serves it, examples that prove it, and their digests.
+
+`mlflow.pyfunc.load_model("models:/<name>@champion").predict(frame)` runs the small program that
+lies beside the model, which needs mlflow and urlr and nothing else of this project. That is a
+convenience for people who trust the registry: pyfunc runs whatever lies there. Nothing here does;
+models are read by `urlr.model_file`, after every byte was held against its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.registry.mlflow_client import RegistryError
+from urlr.arrays import Floats
+from urlr.errors import ModelFileError, UrlrError
+from urlr.features import feature_table
+from urlr.ids import plural, positions, shown
+from urlr.model_file import model_from_bytes
+from urlr.ranker import Ranker
+
+MODEL = "model/model.npz"
+MANIFEST = "model/manifest.json"
+EXAMPLES = "model/examples.json"
+FURTHER = "files/"
+"""Where further files lie: beside the model, so that whoever serves it need not fetch them."""
+MOST_EXAMPLES = 50
+"""Items whose scores are stored with a version; a wrong model differs on the first already."""
+FORMAT = "urlr-version"
+SCHEMA = 1
+
+_PROGRAM = "served_ranker.py"
+_TOLERANCE = 1e-9
+"""How far scores may be off, relative to the largest, on another machine than the one that wrote
+them: other processors add in another order. The bytes of the model are the same all the same."""
+
+_SERVED = '''\
+"""Serves a ranking of urlr: a table with a column `item`, and features, in; item and score out.
+
+A model without features knows the items that were compared; any other item scores NaN.
+"""
+
+from typing import Any
+
+import pandas as pd
+from mlflow.models import set_model
+from mlflow.pyfunc import PythonModel
+
+import urlr
+from urlr.ids import positions, read_ids
+
+
+class ServedRanker(PythonModel):
+    """The ranker of model.npz, which is read without executing anything in it."""
+
+    def load_context(self, context: Any) -> None:
+        self.ranker = urlr.load(context.artifacts["model"])
+
+    def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
+        if self.ranker.feature_map is not None:
+            return self.ranker.score(model_input).reset_index()
+        if "item" not in model_input:
+            raise urlr.FeatureError("the table has no column `item`; name the items to score.")
+        known = self.ranker.scores.set_index("item")["score"]
+        place = positions(known.index, read_ids(model_input["item"]).values)
+        scores = known.reset_index(drop=True).reindex(place).to_numpy()
+        return pd.DataFrame({"item": model_input["item"].to_numpy(), "score": scores})
+
+
+set_model(ServedRanker())
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a version consists of, and all that was said of it in full length."""
+
+    about: dict[str, Any]
+    files: dict[str, str]
+    """Digest of every other file, by name."""
+
+    def to_bytes(self) -> bytes:
+        """The manifest as JSON; its digest stands for the whole version."""
+        plain = {"format": FORMAT, "schema": SCHEMA, "about": self.about, "files": self.files}
+        return json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Manifest:
+        """Read a manifest whose digest is right."""
+        plain = json.loads(data)
+        if plain.get("format") != FORMAT or plain.get("schema") != SCHEMA:
+            raise RegistryError(
+                f"a version follows schema {shown(plain.get('schema'))}, this urlr reads {SCHEMA}; "
+                "use the urlr that wrote it, or publish again."
+            )
+        return cls(plain["about"], plain["files"])
+
+
+def digest_of(data: bytes) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def version_files(
+    model: bytes, examples: pd.DataFrame | None, further: dict[str, bytes], about: dict[str, Any]
+) -> dict[str, bytes]:
+    """All files of a version, the manifest last.
+
+    Raises
+    ------
+    RegistryError
+        The model cannot be read, or it needs features and there is no example of them.
+    """
+    files = {
+        MODEL: model,
+        EXAMPLES: _examples(model, examples),
+        f"model/{_PROGRAM}": _SERVED.encode(),
+        "model/MLmodel": _described(model),
+        "model/requirements.txt": "".join(f"{line}\n" for line in _requirements()).encode(),
+        "model/python_env.yaml": (
+            f"python: {platform.python_version()}\ndependencies:\n- -r requirements.txt\n"
+        ).encode(),
+    }
+    files |= {f"{FURTHER}{name}": data for name, data in further.items()}
+    digests = {name: digest_of(data) for name, data in files.items()}
+    return files | {MANIFEST: Manifest(about, digests).to_bytes()}
+
+
+def read_manifest(read: Callable[[str], bytes], digest: str, what: str) -> Manifest:
+    """The manifest of a version, if it is the one that was registered."""
+    return Manifest.from_bytes(_checked(read(MANIFEST), digest, what, MANIFEST))
+
+
+def read_file(read: Callable[[str], bytes], manifest: Manifest, name: str, what: str) -> bytes:
+    """A file of a version, if it is the one that was registered."""
+    if name not in manifest.files:
+        raise RegistryError(f"{what} has no file {shown(name, 100)}; see its manifest.json.")
+    return _checked(read(name), manifest.files[name], what, name)
+
+
+def ranker_of(data: bytes, what: str) -> Ranker:
+    """The model in a file; nothing in it is executed."""
+    try:
+        return model_from_bytes(data, name="the model")
+    except ModelFileError as error:
+        failure = RegistryError(f"{what} cannot be loaded: {error}")
+    raise failure
+
+
+def prove(read: Callable[[str], bytes], digest: str, what: str, *, exact: bool) -> None:
+    """Read back every file of a version and score its examples.
+
+    `exact`: to the last bit; else as well as another machine can.
+
+    Raises
+    ------
+    RegistryError
+        A file is missing or changed, the model cannot be loaded, or scores differ.
+    """
+    manifest = read_manifest(read, digest, what)
+    files = {name: read_file(read, manifest, name, what) for name in manifest.files}
+    ranker = ranker_of(files[MODEL], what)
+    stored = json.loads(files[EXAMPLES])
+    expected = np.array(stored["scores"], np.float64)
+    scores = _scores(ranker, stored)
+    scale = float(np.max(np.abs(expected), initial=1.0))
+    off = np.abs(scores - expected) > (0.0 if exact else _TOLERANCE * scale)
+    if off.any():
+        worst = float(np.max(np.abs(scores - expected)))
+        raise RegistryError(
+            f"{what} scores {int(off.sum())} of {plural(len(off), 'example')} otherwise than when "
+            f"it was registered (by up to {worst:.3g}); do not use it, publish again."
+        )
+
+
+def _checked(data: bytes, digest: str, what: str, name: str) -> bytes:
+    if digest_of(data) != digest:
+        raise RegistryError(
+            f"{what}: {shown(name, 100)} was changed after it was registered, its digest does not "
+            "match; restore the file, or publish again."
+        )
+    return data
+
+
+def _examples(model: bytes, examples: pd.DataFrame | None) -> bytes:
+    """Examples and the scores they have now, through the same text as when they are read back."""
+    ranker = ranker_of(model, "the model to publish")
+    if ranker.feature_map is None:
+        items = ranker.scores["item"].iloc[:MOST_EXAMPLES]
+        stored: dict[str, Any] = {"items": [_plain(item) for item in items]}
+    elif examples is None:
+        raise RegistryError("a model with features needs rows of features as examples; give some.")
+    else:
+        table = feature_table(examples.iloc[:MOST_EXAMPLES])
+        rows = [[None if math.isnan(x) else x for x in row] for row in table.values.tolist()]
+        stored = {
+            "items": [_plain(item) for item in table.items],
+            "columns": list(table.columns),
+            "values": rows,
+        }
+    stored = json.loads(json.dumps(stored))
+    stored["scores"] = _scores(ranker, stored).tolist()
+    return json.dumps(stored, ensure_ascii=False).encode()
+
+
+def _scores(ranker: Ranker, stored: dict[str, Any]) -> Floats:
+    """Scores of examples, with one thread: several may add in another order."""
+    from threadpoolctl import threadpool_limits
+
+    items = pd.Index(stored["items"], dtype=object)
+    if ranker.feature_map is None:
+        place = positions(pd.Index(ranker.scores["item"]), items)
+        return np.asarray(ranker.scores["score"].to_numpy(np.float64)[place], np.float64)
+    frame = pd.DataFrame(
+        np.array(stored["values"], np.float64), columns=stored["columns"], index=items
+    )
+    try:
+        with threadpool_limits(1):
+            return np.asarray(ranker.score(frame).to_numpy(), np.float64)
+    except UrlrError as error:
+        failure = RegistryError(f"the examples cannot be scored: {error}")
+    raise failure
+
+
+def _plain(item: Any) -> str | int:
+    return item if isinstance(item, str) else int(item)
+
+
+def _described(model: bytes) -> bytes:
+    """The file MLmodel; JSON is YAML. MLflow's own writer takes a second and notes local paths."""
+    served = {
+        "artifacts": {"model": {"path": "model.npz", "uri": "model.npz"}},
+        "code": None,
+        "env": {"virtualenv": "python_env.yaml"},
+        "loader_module": "mlflow.pyfunc.loaders.code_model",
+        "model_code_path": _PROGRAM,
+        "python_version": platform.python_version(),
+        "streamable": False,
+    }
+    plain = {
+        "flavors": {"python_function": served},
+        "mlflow_version": version("mlflow"),
+        "model_uuid": uuid.UUID(digest_of(model)[:32]).hex,
+    }
+    return json.dumps(plain, indent=1).encode()
+
+
+def _requirements() -> list[str]:
+    """Given, not inferred: inferring would load the model in yet another process."""
+    found = []
+    for name in ("urlr", "mlflow", "numpy", "pandas"):
+        try:
+            found.append(f"{name}=={version(name)}")
+        except PackageNotFoundError:  # a checkout that was not installed
+            found.append(name)
+    return found

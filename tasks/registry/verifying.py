@@ -1,0 +1,172 @@
+"""Another process that loads versions back from the registry and scores their examples.
+
+What this process holds in memory proves nothing about what lies in the registry; a fresh
+interpreter asks there as anybody would. It takes seconds to start, so one serves for all versions
+of a night. It reads orders, one a line, answers each with a line, and ends when nobody is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tasks.registry.mlflow_client import RegistryError, RegistryUnreachable, load
+from tasks.registry.publication import Version
+from urlr.errors import UrlrError
+from urlr.ids import shown
+
+DEADLINE = 120.0
+"""Seconds that one version may take, the start of the process included."""
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class _Helper:
+    """The other process, the line to it, and what it says on its standard error."""
+
+    process: subprocess.Popen[bytes]
+    line: socket.socket
+    said: IO[bytes]
+
+    @classmethod
+    def started(cls) -> _Helper:
+        ours, theirs = socket.socketpair()
+        paths = [path or str(Path.cwd()) for path in sys.path]
+        given = dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": os.pathsep.join(paths)}
+        said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the helper
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "tasks.registry"],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=said,
+                env=os.environ | given,
+            )
+        return cls(process, ours, said)
+
+    def answer(self, order: bytes, seconds: float) -> bytes:
+        """Its answer to an order, empty if it died; TimeoutError if there is none in time."""
+        end = time.monotonic() + seconds
+        answer = b""
+        try:
+            self.line.settimeout(seconds)
+            self.line.sendall(order + b"\n")
+            while not answer.endswith(b"\n"):
+                self.line.settimeout(max(end - time.monotonic(), 0.001))
+                piece = self.line.recv(65536)
+                if not piece:
+                    return b""
+                answer += piece
+        except (BrokenPipeError, ConnectionResetError):
+            return b""
+        return answer
+
+    def last_words(self) -> str:
+        """The last line it said."""
+        self.said.seek(0)
+        lines = self.said.read().decode(errors="replace").strip().splitlines()
+        return shown(lines[-1] if lines else "without a word", 200)
+
+    def end(self) -> None:
+        """End it at once; it only reads and has nothing to save."""
+        self.line.close()
+        self.process.kill()
+        self.process.wait()
+        self.said.close()
+
+
+class Verifier:
+    """Verifies versions in a process of its own, which ends with the `with` block."""
+
+    def __init__(self, uri: str, artifacts: str | None, *, deadline: float = DEADLINE) -> None:
+        self._registry = {"uri": uri, "artifacts": artifacts}
+        self._deadline = deadline
+        self._helper: _Helper | None = None
+        self._one_at_a_time = threading.Lock()
+
+    def __enter__(self) -> Verifier:
+        self._helper = _Helper.started()  # gets ready while the first version is being made
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def verify(self, version: Version, *, exact: bool = True) -> None:
+        """Verify one version; `exact`: its scores must agree to the last bit.
+
+        Raises
+        ------
+        RegistryError
+            A file is missing or changed, the model cannot be loaded, scores differ, or the process
+            died.
+        RegistryUnreachable
+            There was no answer in time.
+        """
+        order = self._registry | {
+            "attribute": version.attribute,
+            "number": version.number,
+            "digest": version.digest,
+            "exact": exact,
+        }
+        with self._one_at_a_time:
+            problem = self._problem(json.dumps(order).encode(), version.shown)
+        if problem:
+            raise RegistryError(problem)
+
+    def _problem(self, order: bytes, what: str) -> str:
+        if self._helper is None:
+            self._helper = _Helper.started()
+        try:
+            answer = self._helper.answer(order, self._deadline)
+        except TimeoutError:
+            failure: RegistryError = RegistryUnreachable(
+                f"{what} could not be verified within {self._deadline:g} seconds; check the "
+                "registry, and try again later."
+            )
+        else:
+            if answer:
+                return str(json.loads(answer)["problem"])
+            failure = RegistryError(
+                f"{what} could not be verified: the process that loads it died "
+                f"({self._helper.last_words()}); check the memory of this machine, and try again."
+            )
+        self._end()  # the next version gets a new one
+        raise failure
+
+    def _end(self) -> None:
+        if self._helper is not None:
+            self._helper.end()
+            self._helper = None
+
+
+def main() -> None:
+    """Answer orders until the other side is gone."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever else is printed goes where nobody takes it for an answer
+    from tasks.registry import Registry
+
+    load()
+    for line in sys.stdin.buffer:
+        order = json.loads(line)
+        problem = ""
+        try:
+            Registry(order["uri"], order["artifacts"]).prove(
+                order["attribute"], order["number"], order["digest"], exact=order["exact"]
+            )
+        except UrlrError as error:
+            problem = str(error) or "it cannot be verified"
+        answers.write(json.dumps({"problem": problem}).encode() + b"\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

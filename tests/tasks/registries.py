@@ -1,0 +1,123 @@
+"""Publications for tests of the registry, and registries to put them in."""
+
+import functools
+import secrets
+import shutil
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import urlr
+from tasks.registry import Publication, Registry, Version
+from urlr.model_file import model_bytes
+from urlr.simulate import crowd
+
+NIGHT = date(2026, 11, 15)
+MLFLOW_WARNS = pytest.mark.filterwarnings(
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
+)
+"""MLflow 3.17 asks SQLAlchemy 2.1 for something that is to go; mark modules that use it so."""
+
+
+@functools.cache
+def fitted(seed: int, *, features: bool) -> tuple[urlr.Ranker, pd.DataFrame]:
+    """A small ranker and the features of its items."""
+    made = crowd(rng=np.random.default_rng(seed), n_items=15, n_votes=150, n_annotators=4)
+    table = made.features.reset_index()
+    return urlr.fit(made.votes, made.features if features else None, replicates=2), table
+
+
+def publication(
+    attribute: str, key: str = "key-1", *, seed: int = 0, features: bool = True, **changes: object
+) -> Publication:
+    """What a night would publish; models of two seeds differ."""
+    ranker, table = fitted(seed, features=features)
+    data = model_bytes(ranker)
+    given: dict[str, object] = {
+        "attribute": attribute,
+        "key": key,
+        "run": "night-1",
+        "night": NIGHT,
+        "place": f"results/{key}",
+        "method_version": "1",
+        "description": "A ranking for tests.",
+        "metrics": {"tau": 0.5, "tau_people": float("nan")},
+        "params": {"method": "robust"},
+        "etags": {"votes/a.csv": "e1"},
+        "model": data,
+        "files": {"judge.npz": data, "tables/scores.csv": b"item,score\n"},
+        "examples": table.head(8) if features else None,
+    }
+    return Publication(**(given | changes))  # type: ignore[arg-type]
+
+
+def registered(registry: Registry, attribute: str, count: int) -> list[Version]:
+    """So many versions of an attribute."""
+    return [registry.register(publication(attribute, f"key-{k}", seed=k % 2)) for k in range(count)]
+
+
+def moved(registry: Registry, versions: list[Version], first_night: date = NIGHT) -> None:
+    """Make versions champion, one a night."""
+    for k, version in enumerate(versions):
+        night = date.fromordinal(first_night.toordinal() + k)
+        registry.move(version.attribute, version, run=f"night-{k}", night=night, why="better")
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with MLflow's tables and nothing in them: making them takes seconds."""
+    place = tmp_path_factory.mktemp("tables")
+    found = Registry.at(place)
+    (place / "mlflow.db").touch()
+    assert found.versions("any") == []
+    return place / "mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Registry:
+    """One registry for all tests, each with attributes of its own."""
+    place = tmp_path_factory.mktemp("registry of tests")
+    shutil.copy(tables, place)
+    found = Registry.at(place)
+    found.prepare()
+    return found
+
+
+@pytest.fixture(scope="session")
+def verifier(registry: Registry):
+    with registry.verifier() as running:
+        yield running
+
+
+@pytest.fixture
+def attribute() -> str:
+    """A name of the test's own."""
+    return f"smiling/{secrets.token_hex(4)}"
+
+
+@pytest.fixture(scope="session")
+def registry_on_s3(tmp_path_factory, new_bucket, tables: Path) -> Registry:
+    """A registry whose files lie in a bucket."""
+    place = tmp_path_factory.mktemp("registry")
+    shutil.copy(tables, place / "some.db")
+    found = Registry.at(f"sqlite:///{place}/some.db", artifacts=f"s3://{new_bucket()}/models")
+    found.prepare()
+    return found
+
+
+@pytest.fixture(params=["local", "s3"])
+def any_registry(request: pytest.FixtureRequest, registry: Registry) -> Registry:
+    """A registry with files in a directory, or in a bucket."""
+    if request.param == "local":
+        return registry
+    request.getfixturevalue("s3")
+    found: Registry = request.getfixturevalue("registry_on_s3")
+    return found
+
+
+def kept(version: Version) -> Path:
+    """The directory of a version's files."""
+    return Path(version.files)

@@ -1,0 +1,404 @@
+"""What is registered is what is read back, and nothing else is ever used."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from registries import MLFLOW_WARNS, fitted, kept, publication, registered
+
+import urlr
+from tasks import registry as registry_module
+from tasks.names import encoded
+from tasks.registry import (
+    NotRegistered,
+    Publication,
+    Registry,
+    RegistryError,
+    RegistryUnreachable,
+)
+from tasks.registry.mlflow_client import Mlflow
+from tasks.registry.served_model import (
+    EXAMPLES,
+    MANIFEST,
+    Manifest,
+    digest_of,
+    prove,
+    version_files,
+)
+from tasks.store import Store
+from urlr.model_file import model_bytes
+
+pytestmark = MLFLOW_WARNS
+
+ROOT = Path(__file__).parents[2]
+QUIET = """
+import sys
+from datetime import date
+from pathlib import Path
+from tasks.registry import Publication, Registry
+place, data = sys.argv[1], Path(sys.argv[2]).read_bytes()
+registry = Registry.at(place)
+registry.prepare()
+registry.prepare()
+night = date(2026, 11, 15)
+made = Publication("smiling", "k", "r", night, "results/k", "1", "Text.", {"t": 1}, {}, {}, data)
+version = registry.register(made)
+registry.move("smiling", version, run="night-1", night=made.night, why="first model")
+assert registry.reconcile_all() == []
+assert list(registry.champions()) == ["smiling"]
+"""
+SERVE = """
+import sys
+sys.modules |= {"tasks": None, "flows": None}  # neither can be imported
+import mlflow
+import pandas as pd
+frame, *wanted = sys.argv[1:]
+while wanted:
+    uri, address, out, *wanted = wanted
+    mlflow.set_tracking_uri(uri)
+    mlflow.pyfunc.load_model(address).predict(pd.read_parquet(frame)).to_parquet(out)
+"""
+
+
+def run(script: str, *given: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A script in a fresh interpreter that finds this project."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, given)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+    )
+
+
+def test_a_version_is_found_by_its_key_and_read_back(any_registry, attribute):
+    given = publication(attribute)
+    version = any_registry.register(given)
+    assert any_registry.with_key(attribute, "key-1") == version
+    assert any_registry.versions(attribute) == [version]
+    assert any_registry.version(attribute, 1) == version
+    assert any_registry.with_key(attribute, "key-2") is None
+    assert any_registry.champion(attribute) is None
+    assert (version.attribute, version.number, version.key) == (attribute, 1, "key-1")
+    assert (version.night, version.run, version.place) == (given.night, "night-1", "results/key-1")
+    assert version.metrics["tau"] == 0.5
+    assert np.isnan(version.metrics["tau_people"])
+    assert model_bytes(any_registry.fetch(version)) == given.model
+    assert model_bytes(any_registry.fetch(version, file="judge.npz")) == given.model
+    assert any_registry.read(version, file="tables/scores.csv") == b"item,score\n"
+    with pytest.raises(RegistryError, match=r"has no file files/other\.csv"):
+        any_registry.read(version, file="other.csv")
+
+
+def test_the_same_result_is_registered_once(registry, attribute):
+    first = registry.register(publication(attribute))
+    assert registry.register(publication(attribute, run="night-2")) == first
+    assert registry.register(publication(attribute, "key-2")).number == 2
+    assert [version.number for version in registry.versions(attribute)] == [1, 2]
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_a_good_version_is_verified(registry, verifier, attribute, features):
+    verifier.verify(registry.register(publication(attribute, features=features)))
+
+
+def test_a_version_in_a_bucket_is_verified(registry_on_s3, s3, attribute):
+    version = registry_on_s3.register(publication(attribute))
+    with registry_on_s3.verifier() as verifier:
+        verifier.verify(version)
+        place = Store.at(version.files)
+        data = place.read("model/model.npz")
+        place.replace("model/model.npz", data[:-1] + bytes([data[-1] ^ 1]))
+        with pytest.raises(RegistryError, match=r"model\.npz was changed"):
+            verifier.verify(version)
+        with pytest.raises(RegistryError, match=r"model\.npz was changed"):
+            registry_on_s3.fetch(version)
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize(
+    "name", ["model.npz", "examples.json", "served_ranker.py", "MLmodel", "manifest.json"]
+)
+def test_a_changed_file_is_refused_and_nothing_in_it_is_executed(
+    registry, verifier, attribute, name, tmp_path
+):
+    version = registry.register(publication(attribute))
+    trap = tmp_path / "executed"
+    code = f"open({str(trap)!r}, 'w')".encode()
+    data = pickle.dumps(Touch(trap)) if name == "model.npz" else code
+    (kept(version) / "model" / name).write_bytes(data)
+    with pytest.raises(RegistryError, match=f"{name} was changed after it was registered") as error:
+        verifier.verify(version)
+    assert "\n" not in str(error.value)
+    if name in ("model.npz", "manifest.json"):
+        with pytest.raises(RegistryError, match="was changed after it was registered"):
+            registry.fetch(version)
+    assert not trap.exists()
+
+
+def test_a_changed_further_file_is_refused(registry, verifier, attribute):
+    version = registry.register(publication(attribute))
+    (kept(version) / "files" / "judge.npz").write_bytes(b"other")
+    with pytest.raises(RegistryError, match=r"judge\.npz was changed"):
+        verifier.verify(version)
+    with pytest.raises(RegistryError, match=r"judge\.npz was changed"):
+        registry.fetch(version, file="judge.npz")
+    registry.fetch(version)
+
+
+def test_a_missing_file_is_told(registry, verifier, attribute):
+    version = registry.register(publication(attribute))
+    (kept(version) / "model" / "model.npz").unlink()
+    with pytest.raises(RegistryError, match=r"model/model\.npz is missing at"):
+        verifier.verify(version)
+
+
+def test_another_version_than_the_one_asked_for_is_refused(registry, verifier, attribute):
+    version = registry.register(publication(attribute))
+    with pytest.raises(RegistryError, match="gives another version 1"):
+        verifier.verify(replace(version, digest="0" * 64))
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_scores_must_agree_to_the_last_bit_or_as_well_as_another_machine_can(features):
+    given = publication("smiling", features=features)
+    files = version_files(given.model, given.examples, given.files, given.about())
+
+    def with_score(change):
+        stored = json.loads(files[EXAMPLES])
+        stored["scores"][0] = change(stored["scores"][0])
+        changed = files | {EXAMPLES: json.dumps(stored).encode()}
+        manifest = Manifest.from_bytes(files[MANIFEST])
+        manifest.files[EXAMPLES] = digest_of(changed[EXAMPLES])
+        changed[MANIFEST] = manifest.to_bytes()
+        return changed
+
+    def proved(changed, *, exact):
+        prove(changed.__getitem__, digest_of(changed[MANIFEST]), "version 1", exact=exact)
+
+    proved(with_score(lambda score: score), exact=True)
+    nearly = with_score(lambda score: float(np.nextafter(score, np.inf)))
+    proved(nearly, exact=False)
+    with pytest.raises(RegistryError, match=r"scores 1 of (8|15) examples otherwise"):
+        proved(nearly, exact=True)
+    with pytest.raises(RegistryError, match="do not use it"):
+        proved(with_score(lambda score: score + 1e-6), exact=False)
+
+
+def test_a_verification_has_a_deadline_and_survives_the_death_of_its_process(registry, attribute):
+    version = registry.register(publication(attribute))
+    with (
+        registry.verifier(deadline=0.01) as hasty,
+        pytest.raises(RegistryUnreachable, match=r"within 0\.01 seconds"),
+    ):
+        hasty.verify(version)
+    with registry.verifier() as verifier:
+        verifier._helper.process.kill()
+        with pytest.raises(RegistryError, match="the process that loads it died"):
+            verifier.verify(version)
+        verifier.verify(version)
+
+
+def test_the_champion_is_served_where_only_mlflow_and_urlr_are(
+    registry, registry_on_s3, s3, tmp_path
+):
+    """Also from a bucket, found by the address that the store has."""
+    ranker, table = fitted(0, features=True)
+    frame = pd.concat([table, table.head(1).assign(item="never seen")], ignore_index=True)
+    frame.to_parquet(tmp_path / "frame.parquet")
+    wanted: list[object] = []
+    for k, (place, features) in enumerate(
+        [(registry, True), (registry_on_s3, True), (registry, False)]
+    ):
+        name = f"served/{k}"
+        version = place.register(publication(name, features=features))
+        place.move(name, version, run="r", night=version.night, why="first model")
+        wanted += [place.uri, f"models:/{encoded(name)}@champion", tmp_path / f"{k}.parquet"]
+    done = run(SERVE, tmp_path / "frame.parquet", *wanted)
+    assert done.returncode == 0, done.stderr
+    for k in (0, 1):
+        scored = pd.read_parquet(tmp_path / f"{k}.parquet")
+        assert list(scored.columns) == ["item", "score"]
+        assert list(scored["item"]) == list(frame["item"])
+        assert scored["score"].to_numpy() == pytest.approx(
+            ranker.score(frame).to_numpy(), abs=1e-12
+        )
+    looked_up = pd.read_parquet(tmp_path / "2.parquet").set_index("item")["score"]
+    known = fitted(0, features=False)[0].scores.set_index("item")["score"]
+    assert list(looked_up[known.index]) == list(known)
+    assert np.isnan(looked_up["never seen"])
+
+
+def test_a_night_says_nothing_of_its_own(tmp_path):
+    model = tmp_path / "model.npz"
+    fitted(0, features=False)[0].save(model)
+    done = run(QUIET, tmp_path / "new" / "registry", model)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_models_of_others_are_left_alone(registry, attribute):
+    mlflow = Mlflow(registry.uri)
+    for name in ("Churn <b>", "churn", "fraud.v2"):
+        if mlflow.model(name) is None:
+            mlflow.create_model(name, {}, "of others")
+    [version] = registered(registry, attribute, 1)
+    registry.move(attribute, version, run="r", night=version.night, why="first model")
+    assert registry.champions()[attribute] == registry.champion(attribute)
+    assert not {"churn", "fraud/v2"} & set(registry.champions())
+    with pytest.raises(RegistryError, match="has a model churn that is not of urlr"):
+        registry.register(publication("churn"))
+
+
+def test_names_with_markup_and_twins_in_case_stay_apart(registry, verifier):
+    names = ["<b>bold</b>", "Ümlaut & more", "twin", "Twin", "a.b", "a/b"]
+    for k, name in enumerate(names):
+        version = registry.register(publication(name, f"markup-{k}"))
+        verifier.verify(version)
+        registry.move(name, version, run="<i>", night=version.night, why="<script>\n")
+    champions = registry.champions()
+    assert [champions[name].key for name in names] == [f"markup-{k}" for k in range(len(names))]
+    assert registry.history("<b>bold</b>")[0].why == "<script>\\n"
+
+
+def test_long_texts_are_shortened_in_mlflow_and_whole_in_the_manifest(registry, attribute):
+    params = {f"p{k}": "x" for k in range(250)} | {"long": "y" * 20_000}
+    etags = {f"votes/{k}.csv": "e" * 40 for k in range(3000)}
+    long = "A sentence. " * 1000
+    version = registry.register(
+        publication(attribute, params=params, etags=etags, description=long)
+    )
+    assert len(version.description) <= 5000
+    assert version.description.endswith("(whole in model/manifest.json)")
+    about = Manifest.from_bytes((kept(version) / MANIFEST).read_bytes()).about
+    assert (about["params"], about["etags"], about["description"]) == (params, etags, long)
+    registered_run = Mlflow(registry.uri).version(encoded(attribute), 1).run_id
+    from tasks.registry.mlflow_client import asking
+
+    with asking(registry.uri) as client:
+        told = client.get_run(registered_run).data
+    assert len(told.params) == 251
+    assert len(told.params["long"]) == 6000
+    assert told.metrics == {"tau": 0.5}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": b"not a model"},
+        {"examples": None},
+        {"examples": pd.DataFrame({"item": ["a"], "other": [1.0]})},
+    ],
+)
+def test_what_cannot_be_loaded_or_scored_is_not_registered(registry, attribute, change):
+    with pytest.raises(RegistryError) as error:
+        registry.register(publication(attribute, **change))
+    assert "\n" not in str(error.value)
+    assert registry.versions(attribute) == []
+
+
+@pytest.mark.parametrize("change", [{"key": "a'b"}, {"key": ""}, {"files": {"../x": b""}}])
+def test_awkward_keys_and_names_of_files_are_refused(change):
+    with pytest.raises(RegistryError):
+        publication("smiling", **change)
+
+
+def test_a_version_that_is_not_there_is_told_with_those_that_are(registry, attribute):
+    registered(registry, attribute, 2)
+    with pytest.raises(NotRegistered, match=r"has no version 7 .* there are 2, 1\."):
+        registry.version(attribute, 7)
+
+
+def test_what_never_ended_is_cleared_later(registry, attribute, monkeypatch):
+    mlflow = Mlflow(registry.uri)
+    left = mlflow.start("urlr", "died", {})
+    registry.reconcile_all()
+    later = registry_module.alias_history.now() + timedelta(days=1)
+    assert left.run_id in mlflow.unended("urlr", later)  # it may still be running
+    monkeypatch.setattr(registry_module, "LEFT_BEHIND", -timedelta(days=1))
+    assert "1 publication that never ended cleared away." in registry.reconcile_all()
+    assert mlflow.unended("urlr", later) == []
+
+
+def test_a_registry_can_be_sent_elsewhere(registry):
+    assert pickle.loads(pickle.dumps(registry)) == registry
+
+
+def test_a_directory_holds_database_and_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = Registry.at("./urlr-registry")
+    assert found.uri == f"sqlite:///{tmp_path}/urlr-registry/mlflow.db"
+    assert found.artifacts == f"{tmp_path}/urlr-registry/artifacts"
+    assert Registry.at(f"sqlite:///{tmp_path}/x.db").artifacts == f"{tmp_path}/artifacts"
+    assert Registry.at("https://mlflow.example/").uri == "https://mlflow.example"
+    assert Registry.at("http://h:5000", artifacts="s3://bucket/p/").artifacts == "s3://bucket/p"
+    assert not (tmp_path / "urlr-registry").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "artifacts", "said"),
+    [
+        ("https://user:pass-1234@host", None, "MLFLOW_TRACKING_PASSWORD"),
+        ("https://host/?token=pass-1234", None, "more than host and path"),
+        ("postgresql://user:pass-1234@host/db", None, "a registry at postgresql: is not possible"),
+        ("databricks:x", None, "is not possible"),
+        ("", None, "is empty"),
+        ("some#where", None, "MLflow reads #"),
+        ("x", "s3://user:pass-1234@bucket", "user name or a password"),
+    ],
+)
+def test_addresses_that_cannot_be_are_refused_without_their_secrets(place, artifacts, said):
+    with pytest.raises(RegistryError, match=said) as error:
+        Registry.at(place, artifacts=artifacts)
+    assert "pass-1234" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_credentials_of_the_environment_are_never_told(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "pass-1234")
+    assert str(RegistryError("it said pass-1234.")) == "it said ***."
+
+
+def test_a_registry_that_is_not_there_is_not_made_by_asking(tmp_path):
+    with pytest.raises(RegistryError, match="there is no registry at"):
+        Registry.at(tmp_path / "none").champion("smiling")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_database_is_told_at_once(tmp_path):
+    (tmp_path / "mlflow.db").write_text("hello, this is text")
+    with pytest.raises(RegistryError, match="is not a database of MLflow"):
+        Registry.at(tmp_path).prepare()
+
+
+def test_a_registry_that_keeps_its_files_elsewhere_is_told(registry, tmp_path):
+    with pytest.raises(RegistryError, match="which cannot be changed"):
+        Registry(registry.uri, str(tmp_path)).prepare()
+
+
+def test_an_id_that_is_a_number_is_proved_as_one():
+    ranker, _ = fitted(0, features=False)
+    numbered = replace(ranker, scores=ranker.scores.assign(item=range(len(ranker.scores))))
+    given = Publication(
+        "a", "k", "r", publication("a").night, "p", "1", "d", {}, {}, {}, model_bytes(numbered)
+    )
+    files = version_files(given.model, None, {}, given.about())
+    assert json.loads(files[EXAMPLES])["items"][:2] == [0, 1]
+    prove(files.__getitem__, digest_of(files[MANIFEST]), "version 1", exact=True)
+    assert isinstance(urlr.model_file.model_from_bytes(given.model), urlr.Ranker)

@@ -1,0 +1,93 @@
+"""The same with a real MLflow server, which keeps the files itself, and with none that answers."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from registries import MLFLOW_WARNS, NIGHT, publication, registered
+from storage import free_ports
+
+from tasks.registry import Registry, RegistryError, RegistryUnreachable
+from urlr.model_file import model_bytes
+
+pytestmark = MLFLOW_WARNS
+
+PATIENCE = 180.0
+
+
+def answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{address}/health", timeout=1).close()
+    except (urllib.error.URLError, OSError):
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Iterator[str]:
+    """Address of a server on a loopback port that was free; it ends with the module."""
+    place = tmp_path_factory.mktemp("server")
+    database = place / "mlflow.db"
+    database.write_bytes(tables.read_bytes())
+    [port] = free_ports(1)
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--backend-store-uri", f"sqlite:///{database}", "--workers", "1"]
+    command += ["--artifacts-destination", str(place / "files")]
+    log = place / "server.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=out,
+            cwd=place,
+            start_new_session=True,
+            env=os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"},
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        end = time.monotonic() + PATIENCE
+        while not answers(address):
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
+            time.sleep(0.2)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # it and its workers, a session of their own
+        process.wait()
+
+
+def test_a_server_keeps_versions_and_history(server, attribute, capfd):
+    registry = Registry.at(server)
+    registry.prepare()
+    registry.prepare()
+    first, second = registered(registry, attribute, 2)
+    with registry.verifier() as verifier:
+        for version in (first, second):
+            verifier.verify(version)
+            registry.move(attribute, version, run="n", night=NIGHT, why="better")
+    assert registry.champions() == {attribute: registry.champion(attribute)}
+    assert registry.with_key(attribute, "key-1") == registry.champion(attribute)
+    assert model_bytes(registry.fetch(second)) == publication(attribute, seed=1).model
+    assert registry.move(attribute, first, run="me", night=NIGHT, why="back").to == 1
+    assert registry.live_on(attribute, datetime.now(UTC)) == 1
+    assert registry.reconcile_all() == []
+    with pytest.raises(RegistryError, match=r"has no file files/none\.csv"):
+        registry.read(first, file="none.csv")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_that_is_away_is_told_in_time(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    [port] = free_ports(1)
+    away = Registry.at(f"http://127.0.0.1:{port}")
+    with pytest.raises(RegistryUnreachable, match="gave no answer") as error:
+        away.champion("smiling")
+    assert "\n" not in str(error.value)
