@@ -1,0 +1,293 @@
+"""Where the workers come from: processes of this machine, or a Dask cluster that runs elsewhere.
+
+Whoever reaches a Dask scheduler runs code on it. Local workers listen on the loopback interface
+only; a cluster elsewhere is reached by TLS with certificates on both sides, or not at all unless
+somebody says that its network is trusted.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import re
+import signal
+import ssl
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tasks.cluster.fanout import FAREWELL, Cluster
+from tasks.cluster.orders import ClusterError
+from tasks.cluster.worker import LOUD, ONE_THREAD
+from urlr.ids import plural, shown
+
+CONNECT = 15.0
+"""Seconds that reaching a scheduler may take."""
+LEAST_MEMORY = 512 * 2**20
+"""Bytes; a worker that has loaded the method and done nothing yet holds 250 MiB."""
+
+_ADDRESS = re.compile(r"(tls|tcp)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_WORKER_SETTINGS = {
+    # Orders and results are small records: there is nothing to move to disk, and a worker that
+    # holds too much is ended, not put to sleep.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.profile.enabled": False,
+}
+_SETTINGS = {
+    # Dask gives a worker up for good if it is away for the second time 15 s after the first.
+    "distributed.deploy.lost-worker-timeout": "365 days",
+}
+
+
+@contextmanager
+def local_cluster(
+    *, workers: int, memory: str | None = None, log: logging.Handler | None = None
+) -> Iterator[Cluster]:
+    """Processes of this machine, one thread each, that end with the block.
+
+    `memory` is the limit of one worker ("2GiB"), without it an even share of the machine's. What
+    Dask logs goes to `log`, or nowhere.
+
+    Raises
+    ------
+    ClusterError
+        The processes cannot be started.
+    """
+    if workers < 1:
+        raise ClusterError(f"{workers} workers can do nothing; set URLR_WORKERS to 1 or more.")
+    limit = _memory_limit(memory, workers)
+    from dask import config
+
+    with ExitStack() as stack:
+        stack.enter_context(_quiet(log))
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="urlr-workers-"))
+        stack.enter_context(_put_back(scratch))
+        stack.enter_context(config.set(_SETTINGS | {"temporary-directory": scratch}))
+        processes = _started(workers, limit, scratch)
+        stack.callback(_end, processes)
+        client = _client(processes, where="the workers of this machine")
+        stack.callback(client.close, timeout=FAREWELL)
+        advice = "raise URLR_WORKER_MEMORY, with fewer URLR_WORKERS if need be"
+
+        def kill(address: str) -> None:
+            for nanny in processes.workers.values():
+                if nanny.worker_address == address and nanny.pid:
+                    _kill(nanny.pid)
+
+        cluster = Cluster(client, where="the workers of this machine", advice=advice, kill=kill)
+        stack.callback(cluster.close)
+        yield cluster
+
+
+@contextmanager
+def existing_cluster(
+    address: str,
+    *,
+    plain: bool = False,
+    ca: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
+    log: logging.Handler | None = None,
+) -> Iterator[Cluster]:
+    """A Dask cluster that runs already, at `tls://host:port`; it goes on after the block.
+
+    Certificates are those given, or those of Dask's own configuration. `tcp://` is refused but for
+    this machine, unless `plain` says that everybody in that network may run code.
+
+    Raises
+    ------
+    ClusterError
+        The address is refused, or nobody answers there in time.
+    """
+    where = _checked_address(address, plain=plain)
+    security = _security(address, ca, cert, key)
+    with ExitStack() as stack:
+        stack.enter_context(_quiet(log))
+        client = _client(address, where=where, security=security)
+        stack.callback(client.close, timeout=FAREWELL)
+        advice = "see whether its workers run and have enough memory"
+        cluster = Cluster(client, where=where, advice=advice, kill=None)
+        stack.callback(cluster.close)
+        yield cluster
+
+
+def _memory_limit(memory: str | None, workers: int) -> int:
+    """Bytes that one worker may hold."""
+    from dask.utils import parse_bytes
+    from distributed.system import MEMORY_LIMIT
+
+    if memory is None:
+        return int(MEMORY_LIMIT // workers)
+    try:
+        limit = int(parse_bytes(memory))
+    except ValueError:
+        raise ClusterError(
+            f"`{shown(memory)}` is no amount of memory; set URLR_WORKER_MEMORY like 2GiB."
+        ) from None
+    if limit < LEAST_MEMORY:
+        raise ClusterError(
+            f"`{shown(memory)}` of memory is too little for a worker; set URLR_WORKER_MEMORY to "
+            f"{LEAST_MEMORY // 2**20}MiB or more."
+        )
+    return limit
+
+
+def _started(workers: int, limit: int, scratch: str) -> Any:
+    from distributed import LocalCluster
+
+    try:
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=limit,
+            host="127.0.0.1",
+            protocol="tcp://",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL + 1,  # in the workers, until they do so themselves
+            local_directory=scratch,
+            env=ONE_THREAD,
+            config=_WORKER_SETTINGS,
+            preload=["tasks.cluster.worker"],
+            scheduler_kwargs={"allowed_failures": 0},
+        )
+    except (OSError, RuntimeError, TimeoutError) as error:
+        why = shown(error, 200) or type(error).__name__
+    raise ClusterError(
+        f"{plural(workers, 'worker')} could not be started ({why}); see whether memory and "
+        "processes are left, or lower URLR_WORKERS."
+    )
+
+
+def _end(processes: Any) -> None:
+    """End the workers at once: they hold nothing worth a farewell."""
+    for nanny in list(processes.workers.values()):
+        nanny.close_gracefully()  # it will not start its worker again
+        if nanny.pid:
+            _kill(nanny.pid)
+    processes.close(timeout=FAREWELL)
+
+
+def _kill(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
+def _checked_address(address: str, *, plain: bool) -> str:
+    """The address as it may be shown."""
+    if "@" in address:
+        raise ClusterError(
+            "URLR_DASK_ADDRESS holds a user name or a password; give tls://host:port."
+        )
+    where = shown(address, 200)
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise ClusterError(f"`{where}` is no address of a Dask scheduler; give tls://host:port.")
+    if found[1] == "tcp" and not plain and not _is_this_machine(found[2].strip("[]")):
+        raise ClusterError(
+            f"{where} is elsewhere and not encrypted: everybody in between could run code; give "
+            "tls://host:port and certificates, or say that this network is trusted."
+        )
+    return where
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False  # a name that somebody else resolves
+
+
+def _security(address: str, ca: Path | None, cert: Path | None, key: Path | None) -> Any:
+    """Certificates for a connection to `address`."""
+    from distributed import Security
+
+    given = {"tls_ca_file": ca, "tls_client_cert": cert, "tls_client_key": key}
+    for path in (path for path in given.values() if path is not None):
+        if not path.is_file():
+            raise ClusterError(f"there is no certificate or key {shown(path, 200)}; check it.")
+    if address.startswith("tcp://"):
+        return Security()
+    files = {name: str(path) for name, path in given.items() if path is not None}
+    try:
+        security = Security(require_encryption=True, **files)
+        context = security.get_connection_args("client").get("ssl_context")
+    except (ssl.SSLError, OSError) as error:
+        why = shown(error, 200)
+        raise ClusterError(
+            f"the certificates for {shown(address, 200)} cannot be read ({why}); check them."
+        ) from None
+    if context is None:
+        raise ClusterError(
+            f"there is no certificate for {shown(address, 200)}; give those of the authority, of "
+            "this client, and its key, here or in Dask's configuration (distributed.comm.tls)."
+        )
+    return security
+
+
+def _client(to: Any, *, where: str, security: Any = None) -> Any:
+    """Connect to a scheduler."""
+    from distributed import Client
+
+    try:
+        return Client(to, security=security, timeout=CONNECT, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        why = shown(error, 200) or type(error).__name__
+    raise ClusterError(
+        f"cannot reach the Dask scheduler at {where} within {CONNECT:.0f} seconds ({why}); check "
+        "that it runs, the address, and that its certificates are of the same authority."
+    )
+
+
+@contextmanager
+def _quiet(log: logging.Handler | None) -> Iterator[None]:
+    """Keep what Dask logs off stderr, give it to `log`, and put all back afterwards."""
+    import distributed  # noqa: F401  its loggers are set up by this
+
+    loggers = [logging.getLogger(name) for name in LOUD]
+    before = [list(logger.handlers) for logger in loggers]
+    for logger, handlers in zip(loggers, before, strict=True):
+        kept = [own for own in handlers if type(own) is not logging.StreamHandler]
+        logger.handlers = [*kept, logging.NullHandler() if log is None else _Passed(log)]
+    try:
+        yield
+    finally:
+        for logger, handlers in zip(loggers, before, strict=True):
+            logger.handlers = handlers
+
+
+class _Passed(logging.Handler):
+    """Hands records on; Dask turns down any handler that writes to a stream or a file."""
+
+    def __init__(self, to: logging.Handler) -> None:
+        super().__init__()
+        self._to = to
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand one on."""
+        if record.levelno >= self._to.level:
+            self._to.handle(record)
+
+
+@contextmanager
+def _put_back(scratch: str) -> Iterator[None]:
+    """Undo what Dask writes into this process for its workers: environment and import path."""
+    from dask import config
+
+    written = {*config.get("distributed.nanny.pre-spawn-environ"), "PYTHONHASHSEED"}
+    before = {name: os.environ.get(name) for name in {*written, "__DASK_PARENT_PID"}}
+    try:
+        yield
+    finally:
+        sys.path[:] = [path for path in sys.path if not path.startswith(scratch)]
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
