@@ -24,6 +24,7 @@ from tests.bench.measure import (
     resident,
     timed,
 )
+from tests.bench.scoring import scoring
 from urlr.graph import ComparisonGraph
 from urlr.path import outlier_path
 from urlr.ranker import Facts
@@ -240,5 +241,5 @@ def solvers(quick: bool) -> Rows:
 
 WORKLOADS: dict[str, Callable[[bool], Rows]] = {
     workload.__name__: workload
-    for workload in (paper, million, growth, featureless, solvers, intervals, large)
+    for workload in (paper, million, growth, featureless, solvers, intervals, large, scoring)
 }

@@ -1,0 +1,123 @@
+"""Batch scoring: a table by many models to Parquet, against the bare product in memory."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+
+import urlr
+from tasks.objects import Directory
+from tasks.partitions import features_at
+from tasks.score import Champion
+from tasks.score_all import score_all
+from tasks.store import Store
+from tests.bench.measure import MIB, Row, timed
+
+
+def scoring(quick: bool) -> Iterator[Row]:
+    """`score_all` of 1M items, d 64, by 20 linear models on 2 workers; numpy's product beside."""
+    from distributed import Client, LocalCluster
+
+    n_items, n_features, n_models = (20_000, 64, 4) if quick else (1_000_000, 64, 20)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        values = _table(place / "features.parquet", n_items, n_features)
+        champions, coefficients = _models(place, values[:500], n_models)
+        product, _ = timed(partial(np.matmul, values, coefficients))
+        del values
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="1GiB",
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            client.run(_forget)
+            before = client.run(_resident)
+            features = features_at(place / "features.parquet")
+            marks: list[tuple[str, float]] = []
+
+            def note(what: str, share: float) -> None:
+                marks.append((what, time.perf_counter()))
+
+            seconds, summary = timed(
+                lambda: score_all(
+                    features, champions, place / "scores.parquet", client, progress=note
+                )
+            )
+            peaks = client.run(_resident)
+        joining = time.perf_counter() - next(
+            (at for what, at in marks if what.startswith("putting")), time.perf_counter()
+        )
+        size = (place / "scores.parquet").stat().st_size
+    grown = max(peaks[worker][1] - before[worker][0] for worker in peaks)
+    yield Row(
+        "scoring",
+        f"{n_items:,} items, d {n_features}, {n_models} models",
+        seconds,
+        "product in numpy, nothing read or written",
+        product,
+        memory=grown,
+        memory_bar=600 * MIB,
+        note=f"{summary.rows / seconds:,.0f} scores a second, {size / MIB:,.0f} MiB written, "
+        f"{joining:.1f} s after the last piece; memory of the worker that grew most.",
+    )
+
+
+def _table(path: Path, n_items: int, n_features: int) -> np.ndarray:
+    values = np.random.default_rng(0).standard_normal((n_items, n_features))
+    columns: dict[str, Any] = {"item": pa.array([f"item-{k:07}" for k in range(n_items)])}
+    columns |= {f"f{k}": values[:, k] for k in range(n_features)}
+    pa.parquet.write_table(pa.table(columns), path, row_group_size=100_000)
+    return values
+
+
+def _models(place: Path, values: np.ndarray, count: int) -> tuple[list[Champion], np.ndarray]:
+    """Straight models on some of the items, each on votes of its own."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(values, columns=[f"f{k}" for k in range(values.shape[1])])
+    table.insert(0, "item", [f"item-{k:07}" for k in range(len(table))])
+    champions, coefficients = [], []
+    for k in range(count):
+        truth = values @ rng.standard_normal(values.shape[1])
+        first, second = rng.integers(0, len(table), (2, 4_000))
+        kept = first != second
+        first, second = first[kept], second[kept]
+        won = truth[first] > truth[second]
+        items = table["item"].to_numpy()
+        votes = pd.DataFrame(
+            {
+                "winner": items[np.where(won, first, second)],
+                "loser": items[np.where(won, second, first)],
+            }
+        )
+        ranker = urlr.fit(votes, table, method="paper", prune=0.1)
+        name = f"model{k}.npz"
+        ranker.save(place / name)
+        coefficients.append(rng.standard_normal(values.shape[1]))
+        champions.append(Champion(f"a{k}", 1, Store.at(place), Directory(place).find(name)))
+    return champions, np.stack(coefficients, axis=1)
+
+
+def _resident() -> tuple[float, float]:
+    from tests.bench.measure import resident
+
+    return resident()
+
+
+def _forget() -> None:
+    from tests.bench.measure import forget_peak
+
+    forget_peak()

@@ -1,0 +1,213 @@
+"""A table scored by every champion on workers: one file or many, whole or not at all."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from clusters import local_client
+from scored_models import behind_transform, champion, features, ranker
+
+from tasks.partitions import Features, features_at
+from tasks.score import Champion, ScoringError
+from tasks.score_all import score_all
+from tasks.store import Store
+from tasks.write import WriteError, write_table
+from urlr.errors import FeatureError
+
+
+@pytest.fixture(scope="module")
+def rankers():
+    table = features()
+    return {"robust": ranker(1, table), "shared": behind_transform(table)[0]}
+
+
+@pytest.fixture
+def champions(rankers, tmp_path):
+    (tmp_path / "models").mkdir()
+    return [champion(r, tmp_path / "models", a, 3) for a, r in rankers.items()]
+
+
+def in_pieces(place: Path, table: pd.DataFrame) -> Features:
+    """The table in two files of several row groups."""
+    place.mkdir()
+    table.head(30).to_parquet(place / "a.parquet", index=False, row_group_size=10)
+    table.tail(-30).to_parquet(place / "b.parquet", index=False, row_group_size=10)
+    return features_at(place)
+
+
+def expected(rankers, table) -> pd.DataFrame:
+    pieces = []
+    for attribute, made in rankers.items():
+        scores = made.score(table)
+        pieces.append(
+            pd.DataFrame(
+                {"item": scores.index, "attribute": attribute, "version": 3, "score": scores.array}
+            )
+        )
+    return pd.concat(pieces, ignore_index=True)
+
+
+def read(path: Path) -> pd.DataFrame:
+    """All rows, in the order of models and items."""
+    frame = pd.read_parquet(path).astype({"attribute": str})
+    return frame.sort_values(["attribute", "item"], ignore_index=True)
+
+
+def left_over(place: Path) -> list[str]:
+    return sorted(path.name for path in place.rglob("*") if path.name.startswith("."))
+
+
+@pytest.mark.parametrize("out", ["scores.parquet", "scores/"])
+def test_all_items_are_scored_by_all_champions(dask_client, rankers, champions, tmp_path, out):
+    table = features()
+    seen: list[tuple[str, float]] = []
+    summary = score_all(
+        in_pieces(tmp_path / "features", table),
+        champions,
+        f"{tmp_path}/{out}",
+        dask_client,
+        progress=lambda what, share: seen.append((what, share)),
+        rows=10,
+    )
+    pd.testing.assert_frame_equal(read(tmp_path / out), expected(rankers, table), rtol=1e-12)
+    assert (summary.items, summary.rows) == (50, 100)
+    assert ("scoring", 1.0) in seen
+    assert left_over(tmp_path) == []
+    assert summary.sentences() == [
+        f"Scored 50 items by 2 of 2 models into {tmp_path}/{out}: 100 scores."
+    ]
+
+
+def test_the_rows_of_a_file_follow_the_table(dask_client, champions, tmp_path):
+    score_all(
+        in_pieces(tmp_path / "features", features()),
+        champions,
+        tmp_path / "scores.parquet",
+        dask_client,
+        rows=10,
+    )
+    rows = pd.read_parquet(tmp_path / "scores.parquet")
+    assert rows.loc[rows["attribute"] == "robust", "item"].tolist() == list(range(50))
+
+
+def test_a_table_and_models_in_a_bucket_need_no_common_disk(
+    dask_client, rankers, champions, tmp_path, s3_store
+):
+    table = features()
+    local = in_pieces(tmp_path / "features", table)
+    for part in local.parts:
+        s3_store.create(f"features/{part.key}", local.store.read(part.key))
+    for one in champions:
+        s3_store.create(f"models/{one.found.key}", one.store.read(one.found.key))
+    remote = [
+        Champion(one.attribute, one.version, s3_store, found)
+        for one, found in zip(
+            sorted(champions, key=lambda c: c.attribute), s3_store.list("models"), strict=True
+        )
+    ]
+    stored = Features(s3_store, tuple(s3_store.list("features")))
+    before = [found.key for found in s3_store.list()]
+    for out in ("scores.parquet", "scores/"):
+        score_all(stored, remote, f"{tmp_path}/{out}", dask_client, scratch=s3_store, rows=10)
+        pd.testing.assert_frame_equal(read(tmp_path / out), expected(rankers, table), rtol=1e-12)
+    assert [found.key for found in s3_store.list()] == before
+
+
+def test_ids_of_text_and_of_numbers_meet_as_text(dask_client, champions, tmp_path):
+    (tmp_path / "features").mkdir()
+    table = features()
+    table.head(30).to_parquet(tmp_path / "features" / "a.parquet", index=False)
+    write_table(table.tail(20), tmp_path / "features" / "b.csv")
+    score_all(features_at(tmp_path / "features"), champions, tmp_path / "s.parquet", dask_client)
+    items = pd.read_parquet(tmp_path / "s.parquet")["item"]
+    assert sorted(set(items), key=int) == [str(k) for k in range(50)]
+
+
+def test_models_that_leave_items_out_are_named(dask_client, champions, tmp_path):
+    bare = champion(ranker(8, None), tmp_path / "models", "bare", 2)
+    wide = champion(ranker(9, features().assign(more=range(50))), tmp_path / "models", "wide", 4)
+    summary = score_all(
+        in_pieces(tmp_path / "features", features()),
+        [*champions, bare, replace(wide, attribute="wide\n")],
+        tmp_path / "s.parquet",
+        dask_client,
+        rows=10,
+    )
+    whole, first, second = summary.sentences()
+    assert whole.startswith("Scored 50 items by 3 of 4 models")
+    assert first == (
+        "bare version 2: 30 of 50 items without a score: it was fitted without features and "
+        "scores only items that were compared."
+    )
+    assert second.startswith("wide\\n version 4: 50 of 50 items without a score: the model needs")
+    rows = pd.read_parquet(tmp_path / "s.parquet")
+    assert rows["attribute"].value_counts().to_dict() == {"robust": 50, "shared": 50, "bare": 20}
+
+
+@pytest.mark.parametrize("out", ["scores.parquet", "scores/"])
+def test_nothing_is_written_when_a_piece_cannot_be_read(dask_client, champions, tmp_path, out):
+    table = features()
+    table.loc[45, "f2"] = float("inf")
+    parts = in_pieces(tmp_path / "features", table)
+    with pytest.raises(FeatureError, match=r"infinite \(columns f2; items 45\)"):
+        score_all(parts, champions, f"{tmp_path}/{out}", dask_client, rows=10)
+    assert not (tmp_path / out).exists()
+    assert left_over(tmp_path) == []
+
+
+def test_a_worker_that_dies_over_a_piece_is_one_line(champions, tmp_path):
+    """The model is a pipe; whoever reads from it is killed."""
+    table = in_pieces(tmp_path / "features", features())
+    pipe = tmp_path / "models" / "pipe.npz"
+    os.mkfifo(pipe)
+    found = replace(champions[0].found, key=pipe.name)
+    waiting = Champion("pipe", 1, Store.at(tmp_path / "models"), found)
+    with local_client(1) as client, client.cluster:
+        client.cluster.scheduler.allowed_failures = 0
+        [worker] = client.run(os.getpid).values()
+
+        def kill_the_reader():
+            with pipe.open("wb"):  # waits until somebody reads
+                os.kill(worker, signal.SIGKILL)
+
+        threading.Thread(target=kill_the_reader, daemon=True).start()
+        with pytest.raises(ScoringError, match="a worker died over a piece") as error:
+            score_all(table, [waiting], tmp_path / "s.parquet", client)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "s.parquet").exists()
+    assert left_over(tmp_path) == []
+
+
+def test_no_model_at_all_is_an_error(dask_client, champions, tmp_path):
+    table = in_pieces(tmp_path / "features", features().drop(columns="f0"))
+    with pytest.raises(ScoringError, match="none of 2 models can score these items; robust ver"):
+        score_all(table, champions, tmp_path / "s.parquet", dask_client)
+    with pytest.raises(ScoringError, match="no model to score by"):
+        score_all(table, [], tmp_path / "s.parquet", dask_client)
+    with pytest.raises(ScoringError, match=r"1 model is given more than once \(robust version 3"):
+        score_all(table, [*champions, champions[0]], tmp_path / "s.parquet", dask_client)
+    assert not (tmp_path / "s.parquet").exists()
+
+
+def test_an_earlier_result_is_replaced_only_when_told(dask_client, champions, tmp_path):
+    table = in_pieces(tmp_path / "features", features())
+    for out in ("s.parquet", "scores/"):
+        target = f"{tmp_path}/{out}"
+        score_all(table, champions, target, dask_client)
+        with pytest.raises(WriteError, match="--overwrite to replace it"):
+            score_all(table, champions, target, dask_client)
+        score_all(table, champions[:1], target, dask_client, overwrite=True, rows=10)
+        assert read(Path(target))["attribute"].unique().tolist() == ["robust"]
+    (tmp_path / "scores" / "mine.txt").write_text("x")
+    with pytest.raises(WriteError, match=r"what `urlr score` did not write \(mine.txt\)"):
+        score_all(table, champions, tmp_path / "scores", dask_client, overwrite=True)
+
+
+def test_an_output_of_another_kind_is_refused(dask_client, champions, tmp_path):
+    table = in_pieces(tmp_path / "features", features())
+    with pytest.raises(WriteError, match=r"let its name end in .parquet or in /"):
+        score_all(table, champions, tmp_path / "scores.csv", dask_client)
