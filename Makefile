@@ -2,10 +2,10 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test check demo bench quality clean
+.PHONY: help env test check demo demo-fit bench quality clean
 
 help:            ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
 
 env: $(STAMP)    ## the environment in .venv, from the pinned versions
 
@@ -23,8 +23,11 @@ check: env       ## style and types
 test: check      ## style, types and the test suite
 	$(VENV)/bin/python -m pytest
 
-demo: env        ## a simulated crowd, cleaned and ranked by `urlr fit`
+demo: env        ## a simulated store, two nights of `urlr nightly`, and what people see
 	$(VENV)/bin/python -m tests.demo demo
+
+demo-fit: env    ## a simulated crowd, cleaned and ranked by `urlr fit`
+	$(VENV)/bin/python -m tests.demo_fit demo-fit
 
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
@@ -35,4 +38,4 @@ quality: env     ## how well it ranks, against other methods; hours, results are
 	$(VENV)/bin/python -m tests.quality.people
 
 clean:           ## remove what the targets above made
-	rm -rf $(VENV) demo bench-results quality-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) demo demo-fit bench-results quality-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

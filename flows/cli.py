@@ -61,14 +61,20 @@ written into DIR, whole or not at all:
 """
 
 _SCORE_ABOUT = """\
-Score items by their features with a model that `urlr fit` wrote, whether
-anybody voted on them or not. FILE gets the columns item, score and rank, best
-first.
+Score items by their features, whether anybody voted on them or not: by a model
+that `urlr fit` wrote, or by the champions that `urlr nightly` published.
+
+By one model FILE gets the columns item, score and rank, best first, and with
+--attribute the version. By all champions it is a Parquet file (or, ending in /,
+a directory of such) with item, attribute, version and score; the features may
+be larger than memory.
 """
 
 _SCORE_EXAMPLES = """\
 examples:
   urlr score ranking new_features.csv --out scores.csv
+  urlr score --attribute smiling features.parquet --out scores.parquet
+  urlr score features.parquet --out scores.parquet
   urlr score ranking/model.npz new.parquet --out scores.parquet --overwrite
 """
 
@@ -104,9 +110,9 @@ def _guarded(arguments: argparse.Namespace) -> int:
             from urlr.errors import UrlrError
     except ImportError as error:
         return _unexpected(error)
-    run: Callable[[argparse.Namespace], None] = arguments.run
+    run: Callable[[argparse.Namespace], int | None] = arguments.run
     try:
-        run(arguments)
+        return run(arguments) or 0
     except UrlrError as error:
         return _complain(str(error))
     except BrokenPipeError:
@@ -118,7 +124,6 @@ def _guarded(arguments: argparse.Namespace) -> int:
         return _complain("not enough memory for this many votes and features.")
     except Exception as error:
         return _unexpected(error)
-    return 0
 
 
 @contextmanager
@@ -196,36 +201,51 @@ def _fit(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    import pandas as pd
+    from tasks.write import WriteError
 
+    out = Path(arguments.out)
+    *model, features = arguments.files
+    if len(model) > 1 or (model and arguments.attribute):
+        raise WriteError("give MODEL FEATURES, or FEATURES alone; see `urlr score --help`.")
+    for source in arguments.files:
+        if out.is_file() and Path(source).exists() and out.samefile(source):
+            raise WriteError(f"--out {out} is a file to be read; give another name.")
+    if model:
+        _score_by_file(Path(model[0]), features, out, overwrite=arguments.overwrite)
+    else:
+        from flows.scoring_command import score_by_champions
+
+        score_by_champions(
+            features,
+            arguments.out,
+            arguments.attribute,
+            overwrite=arguments.overwrite,
+            quiet=arguments.quiet,
+            say=_say,
+        )
+
+
+def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) -> None:
     import urlr
     from tasks.read import read_features
+    from tasks.score_table import ranked
     from tasks.write import WriteError, published_file, write_table
     from urlr.ids import plural, shown_some
 
-    model, out = Path(arguments.model), Path(arguments.out)
     if model.is_dir():
         model /= "model.npz"
-    for source in (model, Path(arguments.features)):
-        if out.exists() and source.exists() and out.samefile(source):
-            raise WriteError(f"--out {out} is a file to be read; give another name.")
-    with published_file(out, overwrite=arguments.overwrite) as workplace:
-        scores = urlr.load(model).score(read_features(arguments.features))
-        table = pd.DataFrame(
-            {
-                "item": scores.index,
-                "score": scores.to_numpy(),
-                "rank": scores.rank(ascending=False, method="min").to_numpy("int64"),
-            }
-        ).sort_values("rank", kind="stable", ignore_index=True)
+    if out.exists() and model.exists() and out.samefile(model):
+        raise WriteError(f"--out {out} is a file to be read; give another name.")
+    with published_file(out, overwrite=overwrite) as workplace:
+        table = ranked(urlr.load(model).score(read_features(features)))
         write_table(table, workplace)
     best = shown_some(table["item"].head(3).tolist())
-    scored = plural(len(table), "item")
-    _say(f"Scored {scored} into {shlex.quote(arguments.out)}. Top: {best}.")
+    _say(f"Scored {plural(len(table), 'item')} into {shlex.quote(str(out))}. Top: {best}.")
 
 
 def _parser() -> argparse.ArgumentParser:
     from flows.import_command import add_import
+    from flows.nightly_command import add_nightly_commands
 
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
@@ -234,6 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_fit(commands)
     _add_score(commands)
     add_import(commands, say=_say)
+    add_nightly_commands(commands, say=_say)
     return parser
 
 
@@ -370,9 +391,17 @@ def _add_score(commands: Any) -> None:
     )
     score.set_defaults(run=_score)
     score.add_argument(
-        "model", metavar="MODEL", help="a model.npz, or the directory that `urlr fit` wrote"
+        "files",
+        metavar="[MODEL] FEATURES",
+        nargs="+",
+        help="a model.npz or the directory that `urlr fit` wrote; without it the champions of the "
+        f"registry score. FEATURES: a file of item features, {FILES}; for champions also a "
+        "directory of them, or s3://bucket/...",
     )
-    score.add_argument("features", metavar="FEATURES", help=f"file of item features: {FILES}")
+    score.add_argument(
+        "--attribute", metavar="A", help="score by the champion of this attribute alone"
+    )
+    score.add_argument("--quiet", action="store_true", help="show no progress")
     score.add_argument(
         "--out", metavar="FILE", required=True, help="file for the scores; its ending says how"
     )

@@ -8,7 +8,7 @@ import pytest
 for room in ("urlr", "tasks", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
-pytest_plugins = ["storage"]
+pytest_plugins = ["storage", "clusters", "registries"]
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

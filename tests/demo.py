@@ -1,25 +1,26 @@
-"""A simulated crowd, cleaned and ranked by the real `urlr` command, and held against the truth.
+"""Two nights in the life of a team, run by the real `urlr` command on a simulated store.
 
-`python -m tests.demo demo` writes votes.csv and features.csv into `demo`, runs the commands a user
-would type, and reads the answer back from the files they wrote.
+`python -m tests.demo demo` writes a month of votes into `demo/store`, runs a night, adds a day of
+votes, runs the next night, and shows what people ask in the morning. What was planted is held
+against what was found at the end.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
+from tasks.evaluate import Estimate
+from tasks.runs import past_of
+from tasks.store import Store
+from tests.demo_store import Planted, write_night_one, write_night_two
 
-from tasks.write import write_table
-from urlr.metrics import outlier_auc, tau_b
-from urlr.simulate import AnnotatorShares, Crowd, crowd
-
-SEED = 0
-N_UNSEEN = 20
+CAMPAIGN = "slogans"
 
 
 def main() -> int:
@@ -27,79 +28,84 @@ def main() -> int:
     if len(sys.argv) != 2:
         _say("usage: python -m tests.demo DIRECTORY")
         return 2
-    home = Path(sys.argv[1])
+    home = Path(sys.argv[1]).resolve()
+    for part in ("store", "urlr-registry", "prefect"):
+        shutil.rmtree(home / part, ignore_errors=True)
     home.mkdir(parents=True, exist_ok=True)
-    made = simulated()
-    unseen = made.truth.index[-N_UNSEEN:]
-    counted = ~(made.votes["item_a"].isin(unseen) | made.votes["item_b"].isin(unseen)).to_numpy()
-    votes, wrong = made.votes[counted], made.wrong[counted]
-    kinds = made.annotators["kind"].value_counts()
-    files = {name: str(home / name) for name in ("votes.csv", "features.csv")}
-    write_table(votes, files["votes.csv"])
-    write_table(made.features.reset_index(), files["features.csv"])
+    store = Store.at(home / "store")
+    began = time.monotonic()
+
+    first = write_night_one(store)
+    rows = sum(one.n_rows for one in first.attributes.values())
     _say(
-        f"A simulated crowd: {len(votes):,} votes by {len(made.annotators)} people "
-        f"({', '.join(f'{count} {kind}' for kind, count in kinds.items() if count)}) on "
-        f"{len(made.truth)} items, {N_UNSEEN} of which nobody compared. "
-        f"{wrong.mean():.0%} of the votes are wrong; urlr is not told which."
+        f"A simulated month: {rows:,} votes on {len(first.attributes)} attributes, in "
+        f"{len([key for key in first.keys if key.startswith('votes/')])} files of four formats. "
+        "Among them: dirty rows, a file that is cut off, a person who votes the wrong way round, "
+        "and an attribute with 12 votes."
     )
-    ranking, every, scores = (str(home / name) for name in ("ranking", "every-vote", "scores.csv"))
-    fit = ["fit", files["votes.csv"], files["features.csv"]]
+    if not _run(home, "nightly", "--store", "store", codes=(3,)):
+        return 1
+    second = write_night_two(store)
+    _say(
+        f"\nA day later there are new votes on {len(second.keys)} attributes. On {CAMPAIGN} three "
+        "people cast four votes in ten, all for the same items."
+    )
     if not (
-        _run(*fit, "--out", ranking, "--overwrite")
-        and _run("score", ranking, files["features.csv"], "--out", scores, "--overwrite")
-        and _run(*fit, "--method", "paper", "--prune", "0", "--out", every, "--overwrite")
+        _run(home, "nightly", "--store", "store", codes=(3,))
+        and _run(home, "models", CAMPAIGN)
+        and _run(home, "status", "--store", "store", codes=(3,), lines=8)
     ):
         return 1
+    return _compared(store, second, time.monotonic() - began, sys.argv[1])
 
-    verdicts = pd.read_csv(Path(ranking, "verdicts.csv"), index_col="vote_id")
-    used = (verdicts["status"] == "used").to_numpy()
-    pruned = verdicts["pruned"].to_numpy(np.bool_)
-    auc = outlier_auc(-verdicts["order"].to_numpy(np.float64)[used], wrong[used])
-    everything = _tau(Path(every, "scores.csv"), made.truth)
-    cleaned = _tau(Path(ranking, "scores.csv"), made.truth)
-    new = _tau(Path(scores), made.truth[unseen])
-    people = pd.read_csv(Path(ranking, "annotators.csv"), index_col="annotator")
-    flagged = ~people["verdict"].isin(["fine", "too few votes"])
-    bad = made.annotators.set_index("annotator")["kind"][people.index] != "good"
+
+def _compared(store: Store, planted: Planted, seconds: float, home: str) -> int:
+    """Hold what the night found against what was planted; the exit code says whether it fits."""
+    entries = past_of(store).entries
+    found = {name: entry.outcome for name, entry in entries.items()}
+    wanted = {name: one.expected for name, one in planted.attributes.items()}
+    differing = sorted(name for name in wanted if found.get(name) != wanted[name])
+    difference = entries[CAMPAIGN].difference
+    assert difference is not None
     _say(
-        "\nHeld against the truth, which only the simulation knows:\n"
-        f"  Kendall's tau with the true order   {everything:.3f} if every vote counts the same, "
-        f"{cleaned:.3f} by default\n"
-        f"  tau of the {N_UNSEEN} items nobody compared  {new:.3f}\n"
-        f"  finding wrong votes, area under ROC {auc:.3f} (0.5 is guessing, 1 is perfect)\n"
-        f"  votes set aside that are wrong      {wrong[pruned & used].mean():.0%}, against "
-        f"{wrong.mean():.0%} of all\n"
-        f"  people who do not vote honestly     {(flagged & bad).sum()} of {bad.sum()} flagged, "
-        f"and {(flagged & ~bad).sum()} of {(~bad).sum()} others"
+        f"\nThe campaign on {CAMPAIGN}, challenger less champion on the same held-out votes:\n"
+        f"  every vote counting the same    {_shown(difference.plain)}: would have been published\n"
+        f"  every person counting the same  {_shown(difference.by_person)}: held"
     )
-    return 0
-
-
-def simulated() -> Crowd:
-    """A crowd with careless and reversed people, and a campaign for one item in twenty."""
-    return crowd(
-        rng=np.random.default_rng(SEED),
-        n_items=300,
-        n_features=12,
-        n_votes=6000,
-        n_annotators=60,
-        private=0.05,
-        shares=AnnotatorShares(careless=0.1, reversed=0.05),
-        campaign_votes=0.2,
-        pushed=0.05,
-        ties=0.03,
+    _say(
+        f"\n{len(wanted) - len(differing)} of {len(wanted)} attributes came out as planted, in "
+        f"{seconds:.0f} s."
     )
+    _say(
+        "\nWhere to look next:\n"
+        f"  cd {shlex.quote(home)}\n"
+        "  urlr status; urlr models photos/smiling; urlr rollback photos/smiling\n"
+        "  PREFECT_HOME=prefect prefect server start               # the flow runs\n"
+        "  mlflow ui --backend-store-uri sqlite:///urlr-registry/mlflow.db   # the models"
+    )
+    return 1 if differing else 0
 
 
-def _tau(path: Path, truth: pd.Series[float]) -> float:
-    return tau_b(pd.read_csv(path, index_col="item")["score"], truth)
+def _shown(estimate: Estimate | None) -> str:
+    assert estimate is not None
+    return f"{estimate.value:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f})"
 
 
-def _run(*arguments: str) -> bool:
-    """Show a command as a user would type it, and run it."""
+def _run(home: Path, *arguments: str, codes: tuple[int, ...] = (0,), lines: int = 0) -> bool:
+    """Show a command as a user would type it, and run it; True if it ended as it should."""
     _say(f"\n$ {shlex.join(['urlr', *arguments])}")
-    return subprocess.run([sys.executable, "-m", "flows.cli", *arguments]).returncode == 0
+    environment = os.environ | {"PREFECT_HOME": str(home / "prefect"), "URLR_STORE": "store"}
+    done = subprocess.run(
+        [sys.executable, "-m", "flows.cli", *arguments],
+        cwd=home,
+        env=environment,
+        stdout=subprocess.PIPE if lines else None,
+        text=True,
+    )
+    if lines:
+        said = done.stdout.splitlines()
+        _say("\n".join([*said[:lines], "..."] if len(said) > lines else said))
+    return done.returncode in codes
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,146 @@
+"""What people see of a night: the table on the terminal, and what Prefect's pages show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from tasks.evaluate import VoteTau
+from tasks.results import Entry, Night, Outcome
+from urlr.ids import plural, shown
+
+COLUMNS = ("attribute", "votes", "pruned", "tau", "interval", "change", "verdict")
+_LEFT = (0, 6)
+"""Columns of text; the others are numbers."""
+_TOLD: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
+_ORDER = {"failed": 0, "held": 1, "published": 2, "unchanged": 3}
+
+
+def night_text(night: Night, *, store: str) -> str:
+    """The table of a night, why things failed or were held, and where to look next."""
+    tonight = sorted(night.tonight(), key=lambda one: (_ORDER[one.outcome], one.attribute))
+    lines = [aligned([COLUMNS, *(_cells(entry) for entry in tonight)]), ""]
+    lines += [
+        f"{one.outcome} {shown(one.attribute, 80)}: {why(one)}"
+        for one in tonight
+        if one.outcome in ("failed", "held")
+    ]
+    lines += [f"left aside: {text}" for text in night.refused]
+    lines += [f"note: {note}" for note in night.notes]
+    lines += ["", sentence(night)]
+    failed = [one.attribute for one in tonight if one.outcome == "failed"]
+    if failed:
+        lines.append(f"Once mended: {retry(failed, store)}")
+    return "\n".join(lines).replace("\n\n\n", "\n\n")
+
+
+def sentence(night: Night) -> str:
+    """The night in one sentence."""
+    counts = Counter(entry.outcome for entry in night.tonight())
+    told = ", ".join(f"{counts[name]} {name}" for name in _TOLD if counts[name])
+    seconds = (night.finished - night.started).total_seconds()
+    dry = " (dry run: nothing was changed in the registry)" if night.dry else ""
+    rows = rows_of(night)
+    votes = ""
+    if rows["read"]:
+        votes = (
+            f" Of {plural(rows['read'], 'row')}, {rows['used']:,} used, {rows['ties']:,} ties, "
+            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected."
+        )
+    many = plural(len(night.tonight()), "attribute")
+    return f"{night.state}: {many} in {seconds:.0f} s: {told or 'nothing done'}{dry}.{votes}"
+
+
+def rows_of(night: Night) -> dict[str, int]:
+    """Rows of all dumps tonight's results rest on, by what became of them."""
+    total: Counter[str] = Counter({"read": 0, "used": 0, "ties": 0, "skipped": 0, "rejected": 0})
+    for entry in night.tonight():
+        if entry.outcome != "failed":
+            total.update(entry.rows)
+    return dict(total)
+
+
+def retry(attributes: Sequence[str], store: str) -> str:
+    """The command that does these attributes again."""
+    return shlex.join(["urlr", "nightly", "--store", store, "--only", ",".join(attributes)])
+
+
+def tau_rows(night: Night) -> list[dict[str, str]]:
+    """The Kendall tau table for Prefect's pages, which show cells as they are."""
+    return [
+        dict(zip(COLUMNS, map(escape, _cells(entry)), strict=True))
+        for entry in sorted(night.tonight(), key=lambda one: (_ORDER[one.outcome], one.attribute))
+    ]
+
+
+def summary_markdown(night: Night) -> str:
+    """The night in Markdown; texts from outside are escaped."""
+    lines = [f"# Night of {night.night}: {night.state}", "", as_markdown(sentence(night)), ""]
+    for entry in night.tonight():
+        if entry.outcome in ("failed", "held"):
+            name = as_markdown(shown(entry.attribute, 80))
+            lines.append(f"- **{name}** {entry.outcome}: {as_markdown(why(entry))}")
+    lines += [f"- {as_markdown(text)}" for text in (*night.refused, *night.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def aligned(rows: Iterable[Sequence[str]], *, left: Sequence[int] = _LEFT) -> str:
+    """Rows of cells in columns, two spaces apart."""
+    rows = list(rows)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    votes = entry.rows.get("used", 0) + entry.rows.get("ties", 0)
+    tau, interval = figures(entry.tau)
+    change = ""
+    if entry.outcome in ("published", "held") and entry.difference is not None:
+        gained = entry.difference.deciding
+        change = "" if gained is None else f"{gained.value:+.3f}"
+    known = entry.outcome != "failed" or entry.key is not None
+    return (
+        shown(entry.attribute, 40),
+        f"{votes:,}" if known and entry.rows else "",
+        f"{entry.n_pruned / votes:.0%}" if votes else "",
+        tau,
+        interval,
+        change,
+        verdict(entry),
+    )
+
+
+def figures(tau: VoteTau | None) -> tuple[str, str]:
+    """Tau by the figure that decides, and its interval."""
+    if tau is None or tau.deciding is None:
+        return "", ""
+    return f"{tau.deciding.value:.3f}", f"{tau.deciding.low:.2f} to {tau.deciding.high:.2f}"
+
+
+def verdict(entry: Entry) -> str:
+    """A word or two: what became of it."""
+    number = "" if entry.version is None else f" v{entry.version}"
+    if entry.outcome == "failed":
+        return "failed"
+    if entry.outcome == "unchanged":
+        return f"unchanged ({entry.verdict}{number})"
+    return f"{entry.outcome}{number}"
+
+
+def why(entry: Entry) -> str:
+    """The reason, without the word that stands before it anyway."""
+    return entry.reason.removeprefix("held: ")
+
+
+def as_markdown(text: str) -> str:
+    """Text as Markdown shows it, none of its signs meaning anything."""
+    return re.sub(r"([\\`*_\[\]|])", r"\\\1", escape(text))

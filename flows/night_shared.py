@@ -1,0 +1,112 @@
+"""Features that are reduced once for all attributes, and kept from night to night.
+
+The transform is fitted when there is none, when the table has other columns, when another number of
+components is set, or on request. New rows are reduced by the transform there is, so that one new
+item does not change every attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tasks.discover import Inputs, Source
+from tasks.names import encoded
+from tasks.results import SharedTable
+from tasks.runs import RUNS
+from tasks.shared_features import (
+    fit_shared,
+    needs_refit,
+    read_shared,
+    reduce_parts,
+    shared_version,
+    write_shared,
+)
+from tasks.store import Found, Store
+from urlr.errors import UrlrError
+from urlr.ids import plural
+
+
+class SharedFeaturesError(UrlrError):
+    """Features could not be reduced; the text says which and why."""
+
+
+def folder_of(inputs: Inputs) -> str:
+    """Folder of the table of features of an attribute."""
+    return inputs.features[0].key.rpartition("/")[0]
+
+
+def shared_tables(
+    tables: dict[str, tuple[Source, ...]],
+    before: dict[str, SharedTable],
+    *,
+    store: Store,
+    run: str,
+    components: int,
+    refit: bool,
+    client: Callable[[], Any],
+    say: Callable[[str], None],
+) -> dict[str, SharedTable]:
+    """Reduce the tables of features, by folder; what has not changed is found as it was left.
+
+    `client` starts the workers, and is called only if there is something to do.
+    """
+    found: dict[str, SharedTable] = {}
+    for folder, parts in tables.items():
+        known = before.get(folder)
+        etags = {part.key: part.etag for part in parts}
+        if known is not None and known.components == components and not refit:
+            if known.etags == etags:
+                found[folder] = known
+                continue
+        else:
+            known = None
+        say(f"reducing {folder}")
+        found[folder] = _reduced(
+            store, run, folder, parts, known, components=components, client=client()
+        )
+    return found
+
+
+def _reduced(
+    store: Store,
+    run: str,
+    folder: str,
+    parts: tuple[Source, ...],
+    known: SharedTable | None,
+    *,
+    components: int,
+    client: Any,
+) -> SharedTable:
+    from distributed.scheduler import KilledWorker
+
+    listed = {found.key: found for found in store.list(folder)}
+    wanted = [_as_listed(part, listed) for part in parts]
+    place = f"{RUNS}/{run}/shared/{encoded(folder)}"
+    try:
+        shared = None if known is None else read_shared(store, known.transform)
+        if shared is None or needs_refit(client, store, wanted, shared) is not None:
+            shared = fit_shared(client, store, wanted, components=components)
+            transform = f"{place}/{shared_version(shared)}"
+            write_shared(store, transform, shared)
+        else:
+            assert known is not None
+            transform = known.transform
+        reduced = reduce_parts(client, store, wanted, shared, f"{place}/reduced")
+    except KilledWorker:
+        raise SharedFeaturesError(
+            f"workers died while {folder} ({plural(len(parts), 'part')}) was reduced, likely for "
+            "lack of memory; raise URLR_WORKER_MEMORY or use fewer workers."
+        ) from None
+    keys = {one.key for one in reduced}
+    written = [Source.of(found) for found in store.list(f"{place}/reduced") if found.key in keys]
+    return SharedTable(
+        {part.key: part.etag for part in parts}, transform, components, tuple(written)
+    )
+
+
+def _as_listed(part: Source, listed: dict[str, Found]) -> Found:
+    found = listed.get(part.key)
+    if found is None or found.etag != part.etag:
+        raise SharedFeaturesError(f"{part.key} changed while the night began; run it again.")
+    return found

@@ -1,0 +1,155 @@
+"""Prefect's API: found, or started for as long as it is needed; and the schedule."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from flows.night import NightError
+from urlr.ids import shown
+
+if TYPE_CHECKING:
+    from tasks.settings import Settings
+
+Say = Callable[[str], None]
+T = TypeVar("T")
+Progress = Callable[[str, float], None]
+
+_PATIENCE = 180.0
+"""Seconds that Prefect's server may take to start; 10 to 25 were seen."""
+
+
+@contextmanager
+def with_prefect(progress: Progress) -> Iterator[None]:
+    """Prefect's API at PREFECT_API_URL, or one of our own that ends with the block."""
+    from flows.nightly_command import quiet_environment
+
+    quiet_environment()
+    address = os.environ.get("PREFECT_API_URL")
+    what = f"asking Prefect at {shown(address)}" if address else "starting Prefect, some 15 s"
+    with _told_while_waiting(progress, what):
+        from prefect.client.orchestration import get_client
+
+        try:
+            with get_client(sync_client=True) as client:
+                failure = client.api_healthcheck()
+        except RuntimeError as error:
+            failure = error
+    if failure is not None:
+        where = f"Prefect's API at {shown(address)}" if address else "Prefect's own API"
+        raise NightError(
+            f"{where} gives no answer ({shown(failure, 200)}); check PREFECT_API_URL, or unset it "
+            "to have one started for the night."
+        )
+    yield
+
+
+def outcome_of(state: Any, kind: type[T]) -> T:
+    """What a flow ended with; raises what ended it without that."""
+    data = getattr(state.data, "result", state.data)
+    if isinstance(data, kind):
+        return data
+    if isinstance(data, BaseException):
+        raise data
+    raise NightError(f"the flow ended as {state.name} without a result: {state.message}")
+
+
+def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> None:
+    """Run the nightly flow on a schedule until interrupted."""
+    from flows.nightly_command import quiet_environment
+
+    quiet_environment()
+    os.environ["URLR_STORE"] = settings.store
+    with _server(say):
+        from prefect.schedules import Cron
+
+        from flows.nightly import nightly
+
+        try:
+            schedule = Cron(cron, timezone=timezone)
+        except ValueError as error:
+            raise NightError(f"--cron {shown(cron)} {shown(timezone)}: {shown(error)}") from None
+        say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
+        nightly.serve(
+            name="nightly",
+            schedule=schedule,
+            parameters={"store": settings.store},
+            limit=1,
+            print_starting_message=False,
+            pause_on_shutdown=False,
+        )
+
+
+@contextmanager
+def _server(say: Say) -> Iterator[None]:
+    """A Prefect server on this machine, unless one is named: only a server keeps a schedule."""
+    if os.environ.get("PREFECT_API_URL"):
+        yield
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    say("Starting a Prefect server, some 20 s.")
+    program = shutil.which("prefect", path=str(Path(sys.executable).parent)) or "prefect"
+    server = subprocess.Popen(
+        [program, "server", "start", "--host", "127.0.0.1", "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for(f"{address}/api/health", server)
+        os.environ["PREFECT_API_URL"] = f"{address}/api"
+        say(f"Prefect's pages: {address}")
+        yield
+    finally:
+        os.environ.pop("PREFECT_API_URL", None)
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            urllib.request.urlopen(address, timeout=2).close()
+            return
+        except (urllib.error.URLError, OSError):
+            if server.poll() is not None or time.monotonic() > end:
+                raise NightError(
+                    "the Prefect server did not start; try `prefect server start` by hand, and "
+                    "set PREFECT_API_URL."
+                ) from None
+        time.sleep(0.3)
+
+
+@contextmanager
+def _told_while_waiting(progress: Progress, what: str) -> Iterator[None]:
+    """Keep saying what is waited for while the block runs."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(0.2):
+            progress(what, 0.0)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()

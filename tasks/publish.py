@@ -1,0 +1,246 @@
+"""From a result to the registry: through the gate, registered, verified, and live in one step.
+
+Runs in the flow's process, one attribute at a time. Until the alias moves nothing that is served
+changes; a version that was registered by a run that died is found by its key and not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+
+from tasks.evaluate import Estimate, VoteTau
+from tasks.gate import Earlier, Verdict, decide
+from tasks.read import table_of
+from tasks.registry import Publication, Registry, Verifier, Version
+from tasks.results import Entry, Order, Result, Trained
+from tasks.train import EXAMPLES, JUDGE, MODEL
+from urlr.errors import UrlrError
+from urlr.ids import plural
+
+
+class PublishError(UrlrError):
+    """A version cannot be published; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What publishing needs, the same all night."""
+
+    registry: Registry
+    verifier: Verifier
+    run: str
+    night: date
+    check: Callable[[], None]
+    """Raises if this run may no longer change anything."""
+    force: bool = False
+    dry: bool = False
+
+
+def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
+    """Take a result through the gate and, if it passes, make it the champion."""
+    attribute = order.inputs.attribute
+    champion = desk.registry.champion(attribute)
+    compared = next((rival.version for rival in order.rivals if rival.champion), None)
+    if (None if champion is None else champion.number) != compared:
+        raise PublishError(
+            f"the champion of {attribute} changed while it was worked on; run it again."
+        )
+    verdict = _verdict(trained, order, champion, desk)
+    entry = replace(
+        entry_of(trained, order),
+        outcome="published" if verdict.publish else "held",
+        verdict="published" if verdict.publish else "held",
+        reason=verdict.reason,
+        replaced=None if champion is None else champion.number,
+    )
+    if desk.dry:
+        return replace(entry, reason=f"dry run: {verdict.reason}")
+    version = desk.registry.with_key(attribute, trained.result.key)
+    if version is None:
+        described = _described(trained, champion, verdict)
+        desk.check()
+        version = desk.registry.register(_publication(trained, order, desk, described))
+    if verdict.publish:
+        desk.verifier.verify(version)
+        desk.registry.move(
+            attribute,
+            version,
+            run=desk.run,
+            night=desk.night,
+            why=verdict.reason,
+            forced=verdict.forced,
+            before=desk.check,
+        )
+    else:
+        desk.check()
+        desk.registry.hold(attribute, version, run=desk.run, reason=verdict.reason)
+    return replace(entry, version=version.number)
+
+
+def entry_of(trained: Trained, order: Order) -> Entry:
+    """What a night's record says of a result, before the gate has spoken."""
+    result = trained.result
+    return Entry(
+        attribute=result.attribute,
+        run=order.run,
+        outcome="held",
+        reason="",
+        key=result.key,
+        place=result.place,
+        dumps=result.dumps,
+        features={source.key: source.etag for source in order.inputs.features},
+        settings=result.settings,
+        shared=result.shared,
+        rows=result.rows,
+        n_pruned=result.n_pruned,
+        tau=result.tau,
+        difference=None if trained.champion is None else trained.champion.difference,
+        tau_between=None if trained.change is None else trained.change.tau,
+        truth=None if result.truth is None else result.truth.tau,
+        newest=result.newest,
+        seconds=0.0 if trained.reused else result.seconds,
+        memory=result.memory,
+        computed=not trained.reused,
+    )
+
+
+def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Desk) -> Verdict:
+    result = trained.result
+    if champion is not None and order.as_of is not None and desk.night < champion.night:
+        return _held(
+            f"held: the champion, version {champion.number}, is of {champion.night}, newer than "
+            f"the night asked for",
+            desk,
+        )
+    if result.tau is None:
+        return _held(f"held: could not be judged: {result.unjudged}", desk)
+    if champion is not None and trained.champion is None:
+        place = next(rival.place for rival in order.rivals if rival.champion)
+        return _held(
+            f"held: the judge of the champion, version {champion.number}, is no longer at "
+            f"{order.store.address(f'{place}/{JUDGE}')}; put it back, or publish by --force",
+            desk,
+        )
+    return decide(
+        result.tau,
+        trained.champion,
+        [Earlier(str(number), ago, one) for number, ago, one in trained.earlier],
+        settings=order.gate,
+        force=desk.force,
+    )
+
+
+def _held(reason: str, desk: Desk) -> Verdict:
+    if desk.force:
+        reason = f"published by force, else {reason}"
+    return Verdict(desk.force, reason, "too few votes", desk.force, False)
+
+
+def _publication(trained: Trained, order: Order, desk: Desk, description: str) -> Publication:
+    result, store = trained.result, order.store
+    files = {
+        name: store.read(f"{result.place}/{name}")
+        for name in result.files
+        if name not in (MODEL, EXAMPLES, "verdicts.parquet", "rejected.parquet")
+    }
+    examples = f"{result.place}/{EXAMPLES}"
+    return Publication(
+        attribute=result.attribute,
+        key=result.key,
+        run=desk.run,
+        night=desk.night,
+        place=result.place,
+        method_version=str(order.method_version),
+        description=description,
+        metrics=metrics_of(trained),
+        params=_params(order, result),
+        etags=result.dumps,
+        model=store.read(f"{result.place}/{MODEL}"),
+        files=files,
+        examples=table_of(store.read(examples), store.address(examples)),
+    )
+
+
+def metrics_of(trained: Trained) -> dict[str, float]:
+    """Figures by which versions can be compared in the registry."""
+    result = trained.result
+    found: dict[str, float | None] = {
+        "votes": result.rows["used"] + result.rows["ties"],
+        "pruned": result.n_pruned,
+        "turned": result.n_turned,
+        "rejected": result.rows["rejected"],
+        "items": result.n_items,
+        "people": result.n_people,
+        "truth_tau": None if result.truth is None else result.truth.tau,
+        "last_scores_tau": None if trained.change is None else trained.change.tau,
+        **_figures("tau", result.tau),
+    }
+    for method in result.methods:
+        name = method.method.replace("-", "_")
+        found |= _figures(f"{name}_held_out", method.held_out)
+        found |= _figures(f"{name}_unseen", method.unseen)
+    if trained.champion is not None:
+        found |= _figures("gain", trained.champion.difference)
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _figures(name: str, tau: VoteTau | None) -> dict[str, float | None]:
+    if tau is None:
+        return {}
+    found: dict[str, float | None] = {f"{name}_votes": float(tau.n_votes)}
+    for suffix, estimate in (("", tau.deciding), ("_plain", tau.plain)):
+        if estimate is None:
+            continue
+        found[f"{name}{suffix}"] = estimate.value
+        found[f"{name}{suffix}_low"] = estimate.low
+        found[f"{name}{suffix}_high"] = estimate.high
+        found[f"{name}{suffix}_distance"] = (1.0 - estimate.value) / 2.0
+    return found
+
+
+def _params(order: Order, result: Result) -> dict[str, str]:
+    chosen = {f"fit.{name}": str(value) for name, value in asdict(order.fit).items()}
+    return chosen | {
+        "held_out_items": str(order.item_share),
+        "held_out_pairs": str(order.pair_share),
+        "as_of": str(order.as_of),
+        "dumps": str(len(result.dumps)),
+        "shared": str(result.shared),
+    }
+
+
+def _described(trained: Trained, champion: Version | None, verdict: Verdict) -> str:
+    """One sentence for the registry: what it replaces, and by what figures."""
+    result = trained.result
+    votes = result.rows["used"] + result.rows["ties"]
+    if champion is None:
+        tau = None if result.tau is None else result.tau.deciding
+        figure = "not judged" if tau is None else f"tau {tau.value:.3f}"
+        sentence = f"first model: {figure}, {plural(votes, 'vote')}"
+    else:
+        sentence = (
+            f"{'replaces' if verdict.publish else 'held against'} v{champion.number}: "
+            f"{_step(trained)}, {_new_votes(votes, champion)}"
+        )
+    return sentence if verdict.publish else f"{sentence}; {verdict.reason}"
+
+
+def _step(trained: Trained) -> str:
+    if trained.champion is None:
+        return "tau not compared"
+    before, after = trained.champion.champion.deciding, trained.champion.challenger.deciding
+    return f"tau {_shown(before)} -> {_shown(after)}"
+
+
+def _shown(estimate: Estimate | None) -> str:
+    return "?" if estimate is None else f"{estimate.value:.3f}"
+
+
+def _new_votes(votes: int, champion: Version) -> str:
+    before = champion.metrics.get("votes")
+    if before is None:
+        return plural(votes, "vote")
+    more = votes - int(before)
+    return plural(more, "new vote") if more >= 0 else f"{plural(-more, 'vote')} fewer"
