@@ -2,10 +2,10 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test check demo demo-fit bench quality clean
+.PHONY: help env test check demo demo-fit bench bench-nightly quality clean
 
 help:            ## what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
 
 env: $(STAMP)    ## the environment in .venv, from the pinned versions
 
@@ -31,6 +31,9 @@ demo-fit: env    ## a simulated crowd, cleaned and ranked by `urlr fit`
 
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
+
+bench-nightly: env ## what the pipeline adds to the fits, per attribute
+	$(VENV)/bin/python -m tests.bench.nightly
 
 quality: env     ## how well it ranks, against other methods; hours, results are kept
 	$(VENV)/bin/python -m tests.quality

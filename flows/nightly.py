@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from queue import Empty, SimpleQueue
 from typing import cast
 from uuid import UUID
 
@@ -35,6 +36,7 @@ from urlr.ids import shown
 THREADS = 16
 """Attributes whose task runs are open at a time: those being fitted, and those being published."""
 _NAMES = {"published": "Published", "held": "Held", "unchanged": "Unchanged"}
+_TICK = 0.2
 _UPDATE = 3.0
 """Seconds between two updates of the progress that Prefect shows: each is a call of 0.2 s."""
 
@@ -58,7 +60,7 @@ def nightly(
     asked = Asked(tuple(only or ()), as_of, dry_run, force, refit_features)
     with night_work(settings, asked, say=lambda text: tell(text, 0.0)) as work:
         try:
-            _fan_out(work)
+            fan_out(work)
         except BaseException:
             work.stopping.set()  # wakes whoever waits for a worker
             raise
@@ -70,7 +72,7 @@ def nightly(
     return Completed(name=night.state, message=night.reason, data=night)
 
 
-def _fan_out(work: NightWork) -> None:
+def fan_out(work: NightWork) -> None:
     """One task run per attribute; those that are unchanged have nothing to run."""
 
     @task(
@@ -91,19 +93,23 @@ def _fan_out(work: NightWork) -> None:
 
     futures = [attribute_task.submit(attribute) for attribute in work.todo]
     began = time.monotonic()
-    with _showntell(bool(futures)) as show:
-        waiting = set(futures)
-        while waiting:
-            next(iter(waiting)).wait(timeout=0.2)
-            waiting = {future for future in waiting if not future.state.is_final()}
-            done = len(futures) - len(waiting)
-            tell(_doing(work, done, len(futures)), done / len(futures))
-            show(done / len(futures))
+    ended: SimpleQueue[object] = SimpleQueue()  # asking a future for its state asks the API
+    for future in futures:
+        future.add_done_callback(ended.put)
+    with _bar(bool(futures)) as show:
+        done = 0
+        while done < len(futures):
+            with suppress(Empty):
+                ended.get(timeout=_TICK)
+                done += 1
+            share = done / len(futures)
+            tell(_doing(work, done, len(futures)), share)
+            show(share)
     work.stages["attributes"] = time.monotonic() - began
 
 
 @contextmanager
-def _showntell(wanted: bool) -> Iterator[Callable[[float], None]]:
+def _bar(wanted: bool) -> Iterator[Callable[[float], None]]:
     """A bar on Prefect's page of the run, brought up to date now and then."""
     if not wanted:
         yield lambda share: None

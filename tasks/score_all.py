@@ -60,12 +60,16 @@ class ScoringSummary:
             f"{plural(len(self.outcomes), 'model')} into {shown_path(self.out)}: "
             f"{plural(self.rows, 'score')}."
         ]
+        alike: dict[tuple[int, str], list[str]] = {}
         for one in self.outcomes:
             if one.reason is not None:
-                told.append(
-                    f"{shown(one.attribute)} version {one.version}: {one.unscored:,} of "
-                    f"{plural(self.items, 'item')} without a score: {one.reason}"
-                )
+                name = f"{shown(one.attribute)} version {one.version}"
+                alike.setdefault((one.unscored, one.reason), []).append(name)
+        for (unscored, reason), names in alike.items():
+            told.append(
+                f"{shown_some(names)}: {unscored:,} of {plural(self.items, 'item')} without a "
+                f"score: {reason}"
+            )
         return told
 
 

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="how often each is timed")
     chosen = parser.parse_args()
     with local_cluster(workers=WORKERS) as cluster, ThreadPoolExecutor(chosen.threads) as pool:
-        client = cluster._client
+        client = cluster.client
         night = count()
 
         def ours() -> None:

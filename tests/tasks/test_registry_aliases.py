@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from registries import MLFLOW_WARNS, NIGHT, kept, moved, publication, registered
 
-from tasks import alias_history
 from tasks.lease import LeaseLost
 from tasks.names import encoded
-from tasks.registry import NotRegistered, Registry, RegistryError
+from tasks.registry import NotRegistered, Registry, RegistryError, alias_history
 from tasks.registry.alias_history import BY_HAND, RECORD, Move, moves_in
 from tasks.registry.alias_moves import CHALLENGER, CHAMPION
 from tasks.registry.mlflow_client import Mlflow
