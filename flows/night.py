@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from flows.night_report import tau_table
 from flows.night_shared import folder_of, shared_tables
 from tasks.cluster import Cluster, WorkerDied, existing_cluster, local_cluster
 from tasks.discover import Discovery, Inputs, discover
 from tasks.lease import Holder, Lease, taken
 from tasks.names import encoded
 from tasks.publish import Desk, publish
-from tasks.registry import Registry, Version
+from tasks.registry import Registry, Standing
 from tasks.results import (
     NIGHTS,
     RUN,
@@ -39,10 +40,12 @@ from tasks.runs import RUNS, Past, new_run, past_of, place_of
 from tasks.settings import Settings
 from tasks.store import Store, Unreachable
 from tasks.train import settings_digest, train
+from tasks.write import table_bytes
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
 from urlr.settings import METHOD_VERSION
 
+TAU = "tau.csv"
 ATTEMPTS = 2
 """Times an attribute is tried when its worker dies: one that merely stood beside is blamed too."""
 
@@ -171,6 +174,9 @@ class NightWork:
             shared=self.shared,
         )
         self.lease.check()
+        if night.tonight():
+            table = table_bytes(tau_table(night), TAU)
+            self.store.create(f"{RUNS}/{self.run}/{TAU}", table)
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
         return night
 
@@ -270,7 +276,7 @@ def night_work(settings: Settings, asked: Asked, *, say: Say) -> Iterator[NightW
         registry.prepare()
         if not asked.dry:
             notes += registry.reconcile_all(before=lease.check)
-        champions = registry.champions()
+        standing = registry.standing()
         work = NightWork(
             settings, asked, store, run, night, started, lease, registry, past, discovery, notes
         )
@@ -278,7 +284,7 @@ def night_work(settings: Settings, asked: Asked, *, say: Say) -> Iterator[NightW
         if settings.shared_components:
             _share(work, stack, say)
             clock.lap("features")
-        _plan(work, champions)
+        _plan(work, standing)
         if work.todo:
             say(f"starting workers for {plural(len(work.todo), 'attribute')}")
             _staff(work, stack, workers=min(settings.workers, len(work.todo)))
@@ -291,33 +297,37 @@ def night_work(settings: Settings, asked: Asked, *, say: Say) -> Iterator[NightW
         yield work
 
 
-def _plan(work: NightWork, champions: dict[str, Version]) -> None:
+def _plan(work: NightWork, standing: dict[str, Standing]) -> None:
     """Sort the attributes into unchanged ones and those to be worked on."""
     for one in work.discovery.refused:
         if one.attribute:
             work.entries[one.attribute] = work._failure(one.attribute, one.why)
+    known = work.past.known_by_name()
     for inputs in work.discovery.attributes:
-        order = _order(work, inputs)
+        order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
         before = work.past.entries.get(inputs.attribute)
-        if before is not None and _is_unchanged(work, order, before, champions):
+        if before is not None and _is_unchanged(work, order, before, standing):
             work.entries[inputs.attribute] = _unchanged(before, work.run)
         else:
             work.todo[inputs.attribute] = order
     for attribute, order in work.todo.items():
-        if attribute not in champions:
-            continue
-        number = champions[attribute].number
-        withdrawn = work.registry.withdrawn(attribute)  # rolled back: nothing to live up to
-        found = work.registry.rivals(attribute, nights=order.gate.nights, today=work.night)
-        rivals = [
-            Rival(one.number, ago, one.number == number, one.place)
-            for one, ago in found
-            if one.number not in withdrawn
-        ]
-        work.todo[attribute] = replace(order, rivals=tuple(rivals))
+        if attribute in standing:
+            rivals = _rivals(work, attribute, standing[attribute].number)
+            work.todo[attribute] = replace(order, rivals=rivals)
 
 
-def _order(work: NightWork, inputs: Inputs) -> Order:
+def _rivals(work: NightWork, attribute: str, champion: int) -> tuple[Rival, ...]:
+    """The champion, and champions of the last nights that were not rolled back."""
+    withdrawn = work.registry.withdrawn(attribute)
+    nights = work.settings.gate.nights
+    return tuple(
+        Rival(one.number, ago, one.number == champion, one.place)
+        for one, ago in work.registry.rivals(attribute, nights=nights, today=work.night)
+        if one.number not in withdrawn
+    )
+
+
+def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
     settings = work.settings
     before = work.past.entries.get(inputs.attribute)
     shared = work.shared.get(folder_of(inputs)) if inputs.features else None
@@ -335,18 +345,18 @@ def _order(work: NightWork, inputs: Inputs) -> Order:
         as_of=work.asked.as_of,
         shared=None if shared is None else shared.transform,
         reduced=() if shared is None else shared.reduced,
-        known=work.past.known,
+        known=known,
         before=None if before is None else before.place,
     )
 
 
 def _is_unchanged(
-    work: NightWork, order: Order, before: Entry, champions: dict[str, Version]
+    work: NightWork, order: Order, before: Entry, standing: dict[str, Standing]
 ) -> bool:
     """Whether last time's results are tonight's, told without reading a vote."""
     if not work._settled(before) or work.asked.as_of is not None:
         return False
-    if before.verdict == "published" and before.attribute not in champions:
+    if before.verdict == "published" and before.attribute not in standing:
         return False  # the registry has lost it
     return (
         before.dumps == {source.key: source.etag for source in order.inputs.dumps}

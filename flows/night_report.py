@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
+import pandas as pd
+
 from tasks.evaluate import VoteTau
 from tasks.results import Entry, Night, Outcome
 from urlr.ids import plural, shown
@@ -22,7 +24,10 @@ _ORDER = {"failed": 0, "held": 1, "published": 2, "unchanged": 3}
 def night_text(night: Night, *, store: str) -> str:
     """The table of a night, why things failed or were held, and where to look next."""
     tonight = sorted(night.tonight(), key=lambda one: (_ORDER[one.outcome], one.attribute))
-    lines = [aligned([COLUMNS, *(_cells(entry) for entry in tonight)]), ""]
+    levels = {entry.tau.level for entry in tonight if entry.tau is not None}
+    interval = f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
+    header = tuple(interval if name == "interval" else name for name in COLUMNS)
+    lines = [aligned([header, *(_cells(entry) for entry in tonight)]), ""]
     lines += [
         f"{one.outcome} {shown(one.attribute, 80)}: {why(one)}"
         for one in tonight
@@ -85,6 +90,39 @@ def summary_markdown(night: Night) -> str:
             lines.append(f"- **{name}** {entry.outcome}: {as_markdown(why(entry))}")
     lines += [f"- {as_markdown(text)}" for text in (*night.refused, *night.notes)]
     return "\n".join(lines) + "\n"
+
+
+def tau_table(night: Night) -> pd.DataFrame:
+    """The Kendall tau report: one row per attribute with all figures, for spreadsheets."""
+    return pd.DataFrame([_figures(entry) for entry in night.tonight()])
+
+
+def _figures(entry: Entry) -> dict[str, object]:
+    found: dict[str, object] = {
+        "attribute": entry.attribute,
+        "outcome": entry.outcome,
+        "version": entry.version,
+        "votes": entry.rows.get("used", 0) + entry.rows.get("ties", 0),
+        "pruned": entry.n_pruned,
+    }
+    deciding = None if entry.tau is None else entry.tau.deciding
+    plain = None if entry.tau is None else entry.tau.plain
+    gain = None if entry.difference is None else entry.difference.deciding
+    found |= {
+        "tau": None if deciding is None else deciding.value,
+        "tau_low": None if deciding is None else deciding.low,
+        "tau_high": None if deciding is None else deciding.high,
+        "tau_distance": None if deciding is None else (1 - deciding.value) / 2,
+        "tau_plain": None if plain is None else plain.value,
+        "gain": None if gain is None else gain.value,
+        "gain_low": None if gain is None else gain.low,
+        "gain_high": None if gain is None else gain.high,
+    }
+    for method in ("urlr", "raw", "majority", "bradley-terry"):
+        name = method.replace("-", "_")
+        found[f"{name}_held_out"] = entry.held_out.get(method)
+        found[f"{name}_unseen"] = entry.unseen.get(method)
+    return found | {"truth": entry.truth, "last_scores": entry.tau_between, "reason": entry.reason}
 
 
 def aligned(rows: Iterable[Sequence[str]], *, left: Sequence[int] = _LEFT) -> str:

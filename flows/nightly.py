@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
-from prefect import flow, task
+from prefect import flow, get_run_logger, task
 from prefect.artifacts import (
     create_markdown_artifact,
     create_progress_artifact,
@@ -27,14 +27,14 @@ from prefect.states import Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.night import ATTEMPTS, Asked, NightWork, night_work
-from flows.night_report import summary_markdown, tau_rows
+from flows.night_report import sentence, summary_markdown, tau_rows
 from flows.watching import tell
 from tasks.results import Entry, Night
 from tasks.settings import load_settings
 from urlr.ids import shown
 
-THREADS = 16
-"""Attributes whose task runs are open at a time: those being fitted, and those being published."""
+PUBLISHING = 14
+"""Task runs open beyond those that workers have room for: being published, or next."""
 _NAMES = {"published": "Published", "held": "Held", "unchanged": "Unchanged"}
 _TICK = 0.2
 _UPDATE = 3.0
@@ -43,9 +43,9 @@ _UPDATE = 3.0
 
 @flow(
     name="nightly",
+    flow_run_name=lambda: f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     persist_result=False,
     validate_parameters=True,
-    task_runner=ThreadPoolTaskRunner(max_workers=THREADS),  # type: ignore[arg-type]
 )
 def nightly(
     store: str | None = None,
@@ -59,14 +59,11 @@ def nightly(
     settings = load_settings(store=store)
     asked = Asked(tuple(only or ()), as_of, dry_run, force, refit_features)
     with night_work(settings, asked, say=lambda text: tell(text, 0.0)) as work:
-        try:
-            fan_out(work)
-        except BaseException:
-            work.stopping.set()  # wakes whoever waits for a worker
-            raise
+        fan_out(work)
         tell("writing the record", 1.0)
         night = work.finish()
     _report(night)
+    get_run_logger().info(sentence(night))
     if night.state == "Failed":
         return Failed(message=night.reason, data=night)
     return Completed(name=night.state, message=night.reason, data=night)
@@ -88,24 +85,35 @@ def fan_out(work: NightWork) -> None:
         except Exception as error:
             if work.may_try_again(attribute, error):
                 raise  # Prefect runs it once more
+            get_run_logger().error("failed: %s", error)
             return Failed(message=shown(error, 1000))
+        get_run_logger().info("%s: %s", entry.outcome, entry.reason)
         return Completed(name=_NAMES[entry.outcome], message=entry.reason)
 
-    futures = [attribute_task.submit(attribute) for attribute in work.todo]
     began = time.monotonic()
     ended: SimpleQueue[object] = SimpleQueue()  # asking a future for its state asks the API
-    for future in futures:
-        future.add_done_callback(ended.put)
-    with _bar(bool(futures)) as show:
+    with _bar(bool(work.todo)) as show, _threads(work) as threads:
+        for attribute in work.todo:
+            future = threads.submit(attribute_task, {"attribute": attribute})
+            future.add_done_callback(ended.put)
         done = 0
-        while done < len(futures):
-            with suppress(Empty):
-                ended.get(timeout=_TICK)
-                done += 1
-            share = done / len(futures)
-            tell(_doing(work, done, len(futures)), share)
-            show(share)
+        try:
+            while done < len(work.todo):
+                with suppress(Empty):
+                    ended.get(timeout=_TICK)
+                    done += 1
+                share = done / len(work.todo)
+                tell(_doing(work, done, len(work.todo)), share)
+                show(share)
+        except BaseException:
+            work.stopping.set()  # wakes whoever waits for a worker
+            raise
     work.stages["attributes"] = time.monotonic() - began
+
+
+def _threads(work: NightWork) -> ThreadPoolTaskRunner[Any]:
+    slots = 0 if work.cluster is None else work.cluster.n_slots
+    return ThreadPoolTaskRunner(max_workers=slots + PUBLISHING)
 
 
 @contextmanager

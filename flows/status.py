@@ -108,12 +108,12 @@ def _night(night: Night, settings: Settings) -> list[str]:
 
 def _live(settings: Settings, entries: dict[str, Entry]) -> list[str]:
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
-    champions = registry.champions()
+    champions, standing = registry.champions(), registry.standing()
     if not champions:
         return ["Nothing is live: the registry has no champion."]
     rows = [("live", "version", "since", "tau", "interval", "votes", "last")]
     for attribute, version in sorted(champions.items()):
-        since = _since(registry.history(attribute), version.number)
+        since = standing[attribute].since if attribute in standing else None
         entry = entries.get(attribute)
         tau, interval = figures(None if entry is None else entry.tau)
         if entry is None or entry.version != version.number:
@@ -130,11 +130,6 @@ def _live(settings: Settings, entries: dict[str, Entry]) -> list[str]:
             )
         )
     return [aligned(rows, left=(0, 1, 2, 6))]
-
-
-def _since(moves: list[Move], number: int) -> datetime | None:
-    """When a version became champion for the last time."""
-    return next((move.done for move in reversed(moves) if move.done and move.to == number), None)
 
 
 def _reigns(version: Version, moves: list[Move], *, live: bool) -> str:

@@ -96,6 +96,8 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         rows=result.rows,
         n_pruned=result.n_pruned,
         tau=result.tau,
+        held_out=_taus({one.method: one.held_out for one in result.methods}),
+        unseen=_taus({one.method: one.unseen for one in result.methods}),
         difference=None if trained.champion is None else trained.champion.difference,
         tau_between=None if trained.change is None else trained.change.tau,
         truth=None if result.truth is None else result.truth.tau,
@@ -104,6 +106,14 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         memory=result.memory,
         computed=not trained.reused,
     )
+
+
+def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
+    return {
+        name: tau.deciding.value
+        for name, tau in found.items()
+        if tau is not None and tau.deciding is not None
+    }
 
 
 def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Desk) -> Verdict:

@@ -163,6 +163,10 @@ class Entry:
     rows: dict[str, int] = field(default_factory=dict)
     n_pruned: int = 0
     tau: VoteTau | None = None
+    held_out: dict[str, float] = field(default_factory=dict)
+    """Tau with votes on held-out pairs, of ours and of what it is held against."""
+    unseen: dict[str, float] = field(default_factory=dict)
+    """The same with votes on held-out items, where features are known."""
     difference: VoteTau | None = None
     """Challenger less champion."""
     tau_between: float | None = None

@@ -43,6 +43,13 @@ class Past:
     unfinished: tuple[str, ...]
     """Runs after the last finished one that have no record."""
 
+    def known_by_name(self) -> dict[str, dict[str, str]]:
+        """`known`, by the encoded name of the attribute it is about."""
+        found: dict[str, dict[str, str]] = {}
+        for key, place in self.known.items():
+            found.setdefault(place.rpartition("/")[2], {})[key] = place
+        return found
+
     @property
     def entries(self) -> dict[str, Entry]:
         """What is known of every attribute."""

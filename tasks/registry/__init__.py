@@ -6,7 +6,7 @@
 from tasks.registry.alias_history import Move
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, RegistryUnreachable
 from tasks.registry.publication import Publication, Version
-from tasks.registry.registry import Registry
+from tasks.registry.registry import Registry, Standing
 from tasks.registry.verifying import Verifier
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Registry",
     "RegistryError",
     "RegistryUnreachable",
+    "Standing",
     "Verifier",
     "Version",
 ]

@@ -52,6 +52,15 @@ _OURS = "urlr.attribute"
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Which version is champion."""
+
+    number: int
+    since: datetime | None
+    """None where somebody moved the alias by hand and no run has noted it yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Registry:
     """MLflow's registry at an address. It holds no connection and can be sent elsewhere."""
 
@@ -102,6 +111,15 @@ class Registry:
             if number is not None
         }
         return {attribute: version for attribute, version in found.items() if version is not None}
+
+    def standing(self) -> dict[str, Standing]:
+        """Where every champion alias stands and since when, in one look; versions are not read."""
+        found = {}
+        for one in self._models():
+            if one.champion is not None:
+                moves = [move for move in one.moves if move.done and move.to == one.champion]
+                found[one.attribute] = Standing(one.champion, moves[-1].done if moves else None)
+        return found
 
     def version(self, attribute: str, number: int) -> Version:
         """A version by its number; NotRegistered if there is none that is whole."""

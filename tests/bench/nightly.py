@@ -58,13 +58,12 @@ def main() -> None:
     print("starting Prefect and two workers", flush=True)
     with with_prefect(lambda what, share: None), local_cluster(workers=WORKERS) as cluster:
         from prefect import flow
-        from prefect.task_runners import ThreadPoolTaskRunner
 
-        from flows.nightly import THREADS, fan_out
+        from flows.nightly import fan_out
 
         night = count()
 
-        @flow(name="no-work", task_runner=ThreadPoolTaskRunner(max_workers=THREADS))
+        @flow(name="no-work")
         def ours() -> float:
             work = NoWork(cluster, {f"attribute-{k}": k for k in range(n)})
             start = time.perf_counter()
