@@ -36,7 +36,7 @@ from tasks.results import (
     State,
     Trained,
 )
-from tasks.runs import RUNS, Past, new_run, past_of, place_of
+from tasks.runs import RUNS, Past, Started, new_run, note_start, past_of, place_of
 from tasks.settings import Settings
 from tasks.store import Store, Unreachable
 from tasks.train import settings_digest, train
@@ -252,10 +252,12 @@ class NightWork:
 
 
 @contextmanager
-def night_work(settings: Settings, asked: Asked, *, say: Say) -> Iterator[NightWork]:
+def night_work(
+    settings: Settings, asked: Asked, *, say: Say, flow_run: str | None = None
+) -> Iterator[NightWork]:
     """Hold the store, find out what is to be done, and get ready to do it.
 
-    `say` is told in a few words what is being waited for.
+    `say` is told in a few words what is being waited for; `flow_run` is Prefect's id of the run.
     """
     started = _now()
     night = asked.night(started)
@@ -270,6 +272,8 @@ def night_work(settings: Settings, asked: Asked, *, say: Say) -> Iterator[NightW
         found = discover(store)
         discovery = found.only(asked.only) if asked.only else found
         past = past_of(store)
+        holder = Holder.here(run)
+        note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         notes = _notes(past, found)
         clock.lap("discover")
         say("opening the registry")

@@ -22,20 +22,25 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
+from prefect.client.schemas.objects import State, StateType
+from prefect.runtime import flow_run
+from prefect.states import Completed, Crashed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.night import ATTEMPTS, Asked, NightWork, night_work
 from flows.night_report import sentence, summary_markdown, tau_rows
 from flows.watching import tell
 from tasks.results import Entry, Night
+from tasks.runs import read_start
 from tasks.settings import load_settings
 from urlr.ids import shown
 
 PUBLISHING = 14
 """Task runs open beyond those that workers have room for: being published, or next."""
 _NAMES = {"published": "Published", "held": "Held", "unchanged": "Unchanged"}
+_GONE = "its process ended without a word; a later run took the store"
 _TICK = 0.2
 _UPDATE = 3.0
 """Seconds between two updates of the progress that Prefect shows: each is a call of 0.2 s."""
@@ -58,7 +63,9 @@ def nightly(
     """Retrain what has new votes, publish what passes the gate, and report."""
     settings = load_settings(store=store)
     asked = Asked(tuple(only or ()), as_of, dry_run, force, refit_features)
-    with night_work(settings, asked, say=lambda text: tell(text, 0.0)) as work:
+    say: Callable[[str], None] = lambda text: tell(text, 0.0)  # noqa: E731
+    with night_work(settings, asked, say=say, flow_run=flow_run.id) as work:
+        _bury(work)
         fan_out(work)
         tell("writing the record", 1.0)
         night = work.finish()
@@ -67,6 +74,24 @@ def nightly(
     if night.state == "Failed":
         return Failed(message=night.reason, data=night)
     return Completed(name=night.state, message=night.reason, data=night)
+
+
+def _bury(work: NightWork) -> None:
+    """Tell Prefect that runs which died without a word are not running: we hold their store."""
+    started = [read_start(work.store, run) for run in work.past.unfinished]
+    dead = [UUID(one.flow_run) for one in started if one is not None and one.flow_run]
+    if not dead:
+        return
+    with get_client(sync_client=True) as client:
+        running = {"any_": [StateType.RUNNING]}
+        chosen = FlowRunFilter.model_validate({"id": {"any_": dead}, "state": {"type": running}})
+        for run in client.read_flow_runs(flow_run_filter=chosen):
+            tasks = TaskRunFilter.model_validate(
+                {"flow_run_id": {"any_": [run.id]}, "state": {"type": running}}
+            )
+            for one in client.read_task_runs(task_run_filter=tasks):
+                client.set_task_run_state(one.id, Crashed(message=_GONE), force=True)
+            client.set_flow_run_state(run.id, Crashed(message=_GONE), force=True)
 
 
 def fan_out(work: NightWork) -> None:

@@ -1,5 +1,6 @@
 """The runs in a store: their names, the record of the last one, and what unfinished ones left.
 
+    runs/<run>/started.json                       written first: who began it
     runs/<run>/run.json                           written last: the run is finished
     runs/<run>/attributes/<name>/result.json      written last: this result is whole
 
@@ -15,7 +16,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, ResultError
+from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Record, ResultError
 from tasks.store import NotThere, Store
 
 RUNS = "runs"
@@ -30,6 +31,35 @@ def new_run(now: datetime) -> str:
 def place_of(run: str, name: str) -> str:
     """Where a run writes the results of an attribute, given its encoded name."""
     return f"{RUNS}/{run}/attributes/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Who began a run."""
+
+    run: str
+    host: str
+    pid: int
+    when: datetime
+    flow_run: str | None
+    """Prefect's id of it."""
+
+
+STARTED, _STARTS = "started.json", Record(Started)
+
+
+def note_start(store: Store, started: Started) -> None:
+    """Write down that a run began."""
+    store.create(f"{RUNS}/{started.run}/{STARTED}", _STARTS.to_bytes(started))
+
+
+def read_start(store: Store, run: str) -> Started | None:
+    """Who began a run; None if it did not say."""
+    key = f"{RUNS}/{run}/{STARTED}"
+    try:
+        return _STARTS.from_bytes(store.read(key), store.address(key))
+    except (NotThere, ResultError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
