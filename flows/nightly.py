@@ -103,6 +103,7 @@ def fan_out(work: NightWork) -> None:
         cache_policy=NO_CACHE,
         persist_result=False,
         retries=ATTEMPTS - 1,
+        retry_condition_fn=lambda task, run, state: state.data is not None,  # raised, see below
     )
     def attribute_task(attribute: str) -> State[None]:
         try:
@@ -110,9 +111,7 @@ def fan_out(work: NightWork) -> None:
         except Exception as error:
             if work.may_try_again(attribute, error):
                 raise  # Prefect runs it once more
-            get_run_logger().error("failed: %s", error)
             return Failed(message=shown(error, 1000))
-        get_run_logger().info("%s: %s", entry.outcome, entry.reason)
         return Completed(name=_NAMES[entry.outcome], message=entry.reason)
 
     began = time.monotonic()

@@ -107,6 +107,7 @@ def _server(say: Say) -> Iterator[None]:
         [program, "server", "start", "--host", "127.0.0.1", "--port", str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=os.environ | {"PREFECT_SERVER_UI_API_URL": f"{address}/api"},
     )
     try:
         _wait_for(f"{address}/api/health", server)
