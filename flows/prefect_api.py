@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -80,6 +81,8 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
             schedule = Cron(cron, timezone=timezone)
         except ValueError as error:
             raise NightError(f"--cron {shown(cron)} {shown(timezone)}: {shown(error)}") from None
+        # Prefect's own way to end on SIGTERM.
+        warnings.filterwarnings("ignore", message="coroutine 'Runner.astop' was never awaited")
         say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
         nightly.serve(
             name="nightly",
