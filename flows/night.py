@@ -18,8 +18,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from flows.night_report import tau_table
-from flows.night_shared import folder_of, shared_tables
-from tasks.cluster import Cluster, WorkerDied, existing_cluster, local_cluster
+from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
+from tasks.cluster import Cluster, WorkerDied, WorkError, existing_cluster, local_cluster
 from tasks.discover import Discovery, Inputs, discover
 from tasks.lease import Holder, Lease, taken
 from tasks.names import encoded
@@ -37,7 +37,7 @@ from tasks.results import (
     Trained,
 )
 from tasks.runs import RUNS, Past, Started, new_run, note_start, past_of, place_of
-from tasks.settings import Settings
+from tasks.settings import Settings, SettingsError
 from tasks.store import Store, Unreachable
 from tasks.train import settings_digest, train
 from tasks.write import table_bytes
@@ -48,6 +48,7 @@ from urlr.settings import METHOD_VERSION
 TAU = "tau.csv"
 ATTEMPTS = 2
 """Times an attribute is tried when its worker dies: one that merely stood beside is blamed too."""
+_REPORT = "report it, with what Prefect's log says of this attribute."
 
 Say = Callable[[str], None]
 
@@ -105,6 +106,8 @@ class NightWork:
     stages: dict[str, float] = field(default_factory=dict)
     cluster: Cluster | None = None
     shared: dict[str, SharedTable] = field(default_factory=dict)
+    unshared: dict[str, str] = field(default_factory=dict)
+    """Why features could not be reduced, by folder."""
     _desk: Desk | None = None
     _publisher: ThreadPoolExecutor | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
@@ -132,10 +135,12 @@ class NightWork:
             self._note(self._failure(attribute, str(error)))
             raise
         except UrlrError as error:
-            self._note(self._failure(attribute, str(error)))
+            is_foreign = isinstance(error, WorkError) and error.trace
+            text = f"unexpected {error}; {_REPORT}" if is_foreign else str(error)
+            self._note(self._failure(attribute, text))
             raise
         except Exception as error:
-            text = f"unexpected {type(error).__name__}: {shown(error, 300)}"
+            text = f"unexpected {type(error).__name__}: {shown(error, 300)}; {_REPORT}"
             self._note(self._failure(attribute, text))
             raise
         self._note(replace(entry, attempts=attempt))
@@ -266,14 +271,13 @@ def night_work(
     run = new_run(started)
     with ExitStack() as stack:
         say("taking the store")
-        lease = stack.enter_context(taken(store, Holder.here(run), seconds=settings.lease))
+        held = taken(store, Holder.here(run), seconds=settings.lease, grace=settings.lease_grace)
+        lease = stack.enter_context(held)
         clock = _Clock()
         say("looking for votes")
         found = discover(store)
         discovery = found.only(asked.only) if asked.only else found
         past = past_of(store)
-        holder = Holder.here(run)
-        note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         notes = _notes(past, found)
         clock.lap("discover")
         say("opening the registry")
@@ -281,6 +285,8 @@ def night_work(
         if not asked.dry:
             notes += registry.reconcile_all(before=lease.check)
         standing = registry.standing()
+        holder = Holder.here(run)  # noted when nothing refuses to begin any more
+        note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         work = NightWork(
             settings, asked, store, run, night, started, lease, registry, past, discovery, notes
         )
@@ -308,7 +314,11 @@ def _plan(work: NightWork, standing: dict[str, Standing]) -> None:
             work.entries[one.attribute] = work._failure(one.attribute, one.why)
     known = work.past.known_by_name()
     for inputs in work.discovery.attributes:
-        order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
+        try:
+            order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
+        except (SettingsError, SharedFeaturesError) as error:
+            work.entries[inputs.attribute] = work._failure(inputs.attribute, str(error))
+            continue
         before = work.past.entries.get(inputs.attribute)
         if before is not None and _is_unchanged(work, order, before, standing):
             work.entries[inputs.attribute] = _unchanged(before, work.run)
@@ -334,6 +344,8 @@ def _rivals(work: NightWork, attribute: str, champion: int) -> tuple[Rival, ...]
 def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
     settings = work.settings
     before = work.past.entries.get(inputs.attribute)
+    if inputs.features and folder_of(inputs) in work.unshared:
+        raise SharedFeaturesError(work.unshared[folder_of(inputs)])
     shared = work.shared.get(folder_of(inputs)) if inputs.features else None
     return Order(
         store=work.store,
@@ -392,7 +404,7 @@ def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
     def client() -> Any:
         return _workers(work, stack, work.settings.workers).client
 
-    work.shared = before | shared_tables(
+    found = shared_tables(
         tables,
         before,
         store=work.store,
@@ -402,6 +414,8 @@ def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
         client=client,
         say=say,
     )
+    work.shared = before | found.tables
+    work.unshared = found.failures
 
 
 def started_workers(settings: Settings, count: int) -> AbstractContextManager[Cluster]:

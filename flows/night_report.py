@@ -11,6 +11,7 @@ from html import escape
 import pandas as pd
 
 from tasks.evaluate import VoteTau
+from tasks.names import AttributeNameError, encoded
 from tasks.results import Entry, Night, Outcome
 from urlr.ids import plural, shown
 
@@ -69,8 +70,20 @@ def rows_of(night: Night) -> dict[str, int]:
 
 
 def retry(attributes: Sequence[str], store: str) -> str:
-    """The command that does these attributes again."""
-    return shlex.join(["urlr", "nightly", "--store", store, "--only", ",".join(attributes)])
+    """The command that does these attributes again; all others are found unchanged."""
+    command = ["urlr", "nightly", "--store", store]
+    if all(map(_can_be_asked_for, attributes)):
+        command += ["--only", ",".join(attributes)]
+    return shlex.join(command)
+
+
+def _can_be_asked_for(attribute: str) -> bool:
+    """Whether `--only` can name it: a name that is refused will be another once mended."""
+    try:
+        encoded(attribute)
+    except AttributeNameError:
+        return False
+    return "," not in attribute
 
 
 def tau_rows(night: Night) -> list[dict[str, str]]:

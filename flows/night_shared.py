@@ -8,6 +8,7 @@ item does not change every attribute.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tasks.discover import Inputs, Source
@@ -22,13 +23,21 @@ from tasks.shared_features import (
     shared_version,
     write_shared,
 )
-from tasks.store import Found, Store
+from tasks.store import Found, Store, Unreachable
 from urlr.errors import UrlrError
 from urlr.ids import plural
 
 
 class SharedFeaturesError(UrlrError):
     """Features could not be reduced; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTables:
+    """Tables of features by folder, and why others could not be reduced."""
+
+    tables: dict[str, SharedTable]
+    failures: dict[str, str]
 
 
 def folder_of(inputs: Inputs) -> str:
@@ -46,12 +55,14 @@ def shared_tables(
     refit: bool,
     client: Callable[[], Any],
     say: Callable[[str], None],
-) -> dict[str, SharedTable]:
+) -> SharedTables:
     """Reduce the tables of features, by folder; what has not changed is found as it was left.
 
-    `client` starts the workers, and is called only if there is something to do.
+    `client` starts the workers, and is called only if there is something to do. A table that cannot
+    be reduced concerns the attributes that need it, and no others.
     """
     found: dict[str, SharedTable] = {}
+    failures: dict[str, str] = {}
     for folder, parts in tables.items():
         known = before.get(folder)
         etags = {part.key: part.etag for part in parts}
@@ -62,10 +73,16 @@ def shared_tables(
         else:
             known = None
         say(f"reducing {folder}")
-        found[folder] = _reduced(
-            store, run, folder, parts, known, components=components, client=client()
-        )
-    return found
+        workers = client()
+        try:
+            found[folder] = _reduced(
+                store, run, folder, parts, known, components=components, client=workers
+            )
+        except Unreachable:
+            raise  # concerns all
+        except UrlrError as error:
+            failures[folder] = str(error)
+    return SharedTables(found, failures)
 
 
 def _reduced(

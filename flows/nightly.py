@@ -32,6 +32,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from flows.night import ATTEMPTS, Asked, NightWork, night_work
 from flows.night_report import sentence, summary_markdown, tau_rows
 from flows.watching import tell
+from tasks.cluster import WorkError
 from tasks.results import Entry, Night
 from tasks.runs import read_start
 from tasks.settings import load_settings
@@ -111,6 +112,8 @@ def fan_out(work: NightWork) -> None:
         except Exception as error:
             if work.may_try_again(attribute, error):
                 raise  # Prefect runs it once more
+            if isinstance(error, WorkError) and error.trace:
+                get_run_logger().error("%s\n%s", error, error.trace)
             return Failed(message=shown(error, 1000))
         return Completed(name=_NAMES[entry.outcome], message=entry.reason)
 

@@ -183,7 +183,6 @@ def _rollback(arguments: argparse.Namespace, say: Say) -> None:
     import getpass
 
     from tasks.registry import Registry
-
     from tasks.settings import load_settings
 
     settings = load_settings()

@@ -11,13 +11,13 @@ from prefect import flow
 from prefect.artifacts import create_markdown_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
-from tasks.registry import Registry, Version
 
 from flows.night import started_workers
 from flows.night_report import as_markdown
 from flows.watching import tell
 from tasks.names import encoded
 from tasks.partitions import features_at
+from tasks.registry import Registry, Version
 from tasks.score import Champion
 from tasks.score_all import ScoringSummary, score_all
 from tasks.score_table import champions_of

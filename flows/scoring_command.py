@@ -20,9 +20,8 @@ def score_by_champions(
 
 
 def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: Say) -> None:
-    from tasks.registry import Registry
-
     from tasks.read import read_features
+    from tasks.registry import Registry
     from tasks.score_table import champions_of, ranked
     from tasks.settings import load_settings
     from tasks.write import published_file, write_table

@@ -64,7 +64,8 @@ def models_text(settings: Settings, attribute: str | None) -> str:
 def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
     store = Store.at(settings.store, deadline=settings.call_deadline)
     try:
-        running, past = held_by(store), past_of(store)
+        running = held_by(store, grace=settings.lease_grace)
+        past = past_of(store)
         if past.last is None and running is None and not names_of(store):
             return [f"No night has been run on {store.url}; start one: urlr nightly"], 1, None
     except StoreError as error:

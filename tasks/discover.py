@@ -138,10 +138,15 @@ def _by_folder(listed: Sequence[Found], root: str) -> dict[str, list[Source]]:
     folders: dict[str, list[Source]] = defaultdict(list)
     for found in listed:
         *folder, name = found.key.removeprefix(f"{root}/").split("/")
-        if any(part[:1] in ("_", ".", "") for part in (*folder, name)):
+        if not name or any(_is_kept_to_itself(part) for part in (*folder, name)):
             continue
         folders["/".join(part for part in folder if "=" not in part)].append(Source.of(found))
     return folders
+
+
+def _is_kept_to_itself(name: str) -> bool:
+    """Whether other tools mean a file or folder for themselves; `..` is no such name but odd."""
+    return name[:1] in ("_", ".") and name not in (".", "..")
 
 
 def _nearest_above(attribute: str, tables: dict[str, list[Source]]) -> list[Source]:

@@ -14,6 +14,7 @@ from tasks.evaluate import Estimate, VoteTau
 from tasks.gate import Earlier, Verdict, decide
 from tasks.read import table_of
 from tasks.registry import Publication, Registry, Verifier, Version
+from tasks.registry.alias_history import last_done
 from tasks.results import Entry, Order, Result, Trained
 from tasks.train import EXAMPLES, JUDGE, MODEL
 from urlr.errors import UrlrError
@@ -47,13 +48,20 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         raise PublishError(
             f"the champion of {attribute} changed while it was worked on; run it again."
         )
-    verdict = _verdict(trained, order, champion, desk)
+    is_live = champion is not None and champion.key == trained.result.key
+    move = last_done(desk.registry.history(attribute)) if is_live else None
+    if move is not None:  # by a run that died before it could say so
+        verdict = Verdict(True, move.why, "not worse", move.forced, False)
+        trained, replaced = replace(trained, champion=None), move.before
+    else:
+        verdict = _verdict(trained, order, champion, desk)
+        replaced = None if champion is None else champion.number
     entry = replace(
         entry_of(trained, order),
         outcome="published" if verdict.publish else "held",
         verdict="published" if verdict.publish else "held",
         reason=verdict.reason,
-        replaced=None if champion is None else champion.number,
+        replaced=replaced,
     )
     if desk.dry:
         return replace(entry, reason=f"dry run: {verdict.reason}")

@@ -111,6 +111,13 @@ class Settings(BaseSettings):
     lease: Seconds = Field(
         120.0, description="Seconds after which the lease of a killed night runs out."
     )
+    lease_grace: float = Field(
+        30.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Seconds past its end that a lease is still respected, since clocks of "
+        "machines differ.",
+    )
     fewest_done: Share = Field(
         0.0,
         description="Share of the attributes that must be done, or the night has failed; at least "

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-for room in ("urlr", "tasks", "."):
+for room in ("urlr", "tasks", "flows", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
-pytest_plugins = ["storage", "clusters", "registries"]
+pytest_plugins = ["storage", "clusters", "registries", "pipeline"]
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

@@ -1,6 +1,9 @@
 """What is found in a store, on both kinds of it."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from stored_votes import put
@@ -196,3 +199,44 @@ def test_a_long_key_still_tells_its_format(s3_store):
     check_formats(one, s3_store, error=ReadError)
     assert len(s3_store.address(key)) < 300
     assert s3_store.address(key).endswith("1.csv")
+
+
+class _Odd(BaseHTTPRequestHandler):
+    """A bucket with keys that some stores allow and no directory can hold."""
+
+    keys = ("votes/fine/1.csv", "votes/up/../x/1.csv", "votes//bare/1.csv", "votes/fine/")
+
+    def do_GET(self) -> None:
+        prefix = parse_qs(urlsplit(self.path).query).get("prefix", [""])[0]
+        listed = "".join(
+            f"<Contents><Key>{key}</Key><Size>9</Size><ETag>e</ETag>"
+            "<LastModified>2026-11-01T00:00:00Z</LastModified></Contents>"
+            for key in self.keys
+            if key.startswith(prefix)
+        )
+        body = f"<ListBucketResult>{listed}</ListBucketResult>".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_key_that_climbs_is_refused_and_concerns_no_other(s3, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Odd) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        try:
+            found = discover(Store.at("s3://bucket", deadline=20))
+        finally:
+            server.shutdown()
+            thread.join()
+    assert [one.attribute for one in found.attributes] == ["fine"]
+    assert [len(one.dumps) for one in found.attributes] == [1]
+    assert {one.attribute: one.why for one in found.refused} == {
+        "/bare": "attribute /bare: a part of its name is empty; rename its directory.",
+        "up/../x": "attribute up/../x: a part of its name is '..'; rename its directory.",
+    }

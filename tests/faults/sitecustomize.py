@@ -1,0 +1,99 @@
+"""Faults for whole runs: a process that has this directory on its path does wrong where it is told.
+
+`FAULTS` holds a JSON list of faults; the functions they name are wrapped as their modules are
+imported, in the flow's process and in workers alike, so that the product needs no hooks.
+"""
+
+import functools
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+LONGEST = 900.0
+"""Seconds that a hang lasts if nobody ends it."""
+
+
+def strikes(fault, given):
+    """Whether a call is about the fault's attribute, and the fault has not struck often enough."""
+    if fault["attribute"] is not None and fault["attribute"] not in map(attribute_of, given):
+        return False
+    marks = Path(fault["marks"])
+    marks.mkdir(parents=True, exist_ok=True)
+    for number in range(fault["times"] or 1_000):
+        try:
+            with (marks / str(number)).open("x") as mark:
+                mark.write(f"{os.getpid()}\n")
+        except FileExistsError:
+            continue
+        return True
+    return False
+
+
+def attribute_of(given):
+    """The attribute that an argument is, or is about."""
+    given = getattr(given, "inputs", given)
+    return getattr(given, "attribute", given if isinstance(given, str) else None)
+
+
+def strike(kind):
+    """Do what is wrong; `note` only leaves the mark."""
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "raise":
+        raise RuntimeError("planted: the matrix is\nsingular")
+    if kind == "note":
+        return
+    held = []
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        if kind == "memory":
+            held.append(bytearray(os.urandom(1 << 20) * 32))
+        time.sleep(0.02)
+
+
+def wrapped(function, fault):
+    """The function, with the fault before or after it."""
+
+    @functools.wraps(function)
+    def call(*given, **named):
+        if fault["when"] == "after":
+            answer = function(*given, **named)
+        if strikes(fault, (*given, *named.values())):
+            strike(fault["do"])
+        return answer if fault["when"] == "after" else function(*given, **named)
+
+    return call
+
+
+class Planter(importlib.abc.MetaPathFinder):
+    """Wraps functions of the modules that faults name."""
+
+    def __init__(self, faults):
+        self.faults = faults
+
+    def find_spec(self, name, path=None, target=None):
+        """The usual spec; running the module also plants its faults."""
+        planted = [fault for fault in self.faults if fault["function"].partition(":")[0] == name]
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if planted else None
+        if spec is None:
+            return None
+        run = spec.loader.exec_module
+
+        def run_and_plant(module):
+            run(module)
+            for fault in planted:
+                *above, last = fault["function"].partition(":")[2].split(".")
+                holder = functools.reduce(getattr, above, module)
+                setattr(holder, last, wrapped(getattr(holder, last), fault))
+
+        spec.loader.exec_module = run_and_plant
+        return spec
+
+
+if "FAULTS" in os.environ:
+    sys.meta_path.insert(0, Planter(json.loads(os.environ["FAULTS"])))

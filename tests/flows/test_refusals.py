@@ -1,0 +1,216 @@
+"""Nights that cannot be run, or are stopped: one plain line, nothing half-done, nothing held."""
+
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pipeline import Done, Fault, Urlr, command_in, runs_on, until
+from registries import MLFLOW_WARNS
+from storage import S3Server, free_ports
+from stored_votes import put, simulated
+
+from tasks.lease import held_by
+from tasks.registry import Registry
+from tasks.runs import past_of
+from tasks.store import Store
+
+pytestmark = MLFLOW_WARNS
+
+WRONG = "urlr-wrong-secret-9876543210"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A night that is refused."""
+
+    why: str
+    """Part of the complaint."""
+    advice: str
+    store: str
+    environment: dict[str, str]
+
+
+def cases(server: S3Server, bucket: str, votes: str, nothing: str) -> dict[str, Case]:
+    s3, away = server.environment, f"http://127.0.0.1:{free_ports(1)[0]}"
+    return {
+        "wrong secret": Case(
+            f"access to s3://{bucket}/some/where",
+            "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+            f"s3://{bucket}/some/where",
+            s3 | {"AWS_SECRET_ACCESS_KEY": WRONG},
+        ),
+        "missing bucket": Case(
+            "there is no bucket nowhere-to-be-found",
+            "create it or check --store",
+            "s3://nowhere-to-be-found/x",
+            s3,
+        ),
+        "store away": Case(
+            f"cannot reach the store at {away}",
+            "check AWS_ENDPOINT_URL",
+            f"s3://{bucket}/some/where",
+            s3 | {"AWS_ENDPOINT_URL": away},
+        ),
+        "prefect away": Case(
+            f"Prefect's API at {away}/api gives no answer",
+            "check PREFECT_API_URL",
+            votes,
+            {"PREFECT_API_URL": f"{away}/api"},
+        ),
+        "registry away": Case(
+            f"registry {away}", "try again later", votes, {"URLR_REGISTRY": away}
+        ),
+        "no votes": Case(f"the store {nothing} holds no votes", "put dumps under", nothing, {}),
+    }
+
+
+NAMES = tuple(cases(S3Server(""), "", "", ""))
+
+
+@dataclass(frozen=True)
+class Refused:
+    """How such a night ended, and the objects of its store after and before."""
+
+    case: Case
+    done: Done
+    store: Store
+    keys: tuple[list[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    s3_server: S3Server,
+    new_bucket: Callable[[], str],
+    prefect_api: str,
+) -> Iterator[dict[str, Refused]]:
+    """All of these nights, two at a time."""
+    place = tmp_path_factory.mktemp("refused")
+    votes, nothing = Store.at(place / "votes"), place / "nothing"
+    put(votes, "votes/smiling/1.csv", simulated().votes)
+    nothing.mkdir()
+    found = cases(s3_server, new_bucket(), votes.url, str(nothing))
+
+    def run(name: str) -> Refused:
+        case = found[name]
+        command = command_in(place / name, prefect_api, **case.environment)
+        local = Store.at(case.store if not case.store.startswith("s3:") else place / "none")
+        before = keys_of(local)
+        try:
+            done = command("nightly", "--store", case.store)
+        finally:
+            command.close()
+        return Refused(case, done, local, (keys_of(local), before))
+
+    with ThreadPoolExecutor(2) as threads:
+        yield dict(zip(found, threads.map(run, found), strict=True))
+
+
+def keys_of(store: Store) -> list[str]:
+    return [one.key for one in store.list()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_night_that_cannot_begin_says_why_in_one_line(refused, name):
+    case, done = refused[name].case, refused[name].done
+    assert done.code == 1, done
+    assert done.out == ""
+    assert case.why in done.complaint
+    assert case.advice in done.complaint
+    assert done.complaint.isprintable()
+    others = [line for line in done.err.splitlines() if not line.startswith("urlr: ")]
+    assert others == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_night_that_cannot_begin_leaves_nothing_behind(refused, name):
+    after, before = refused[name].keys
+    new = set(after) - set(before)
+    assert new <= {"lease/00000001.json"}
+    assert held_by(refused[name].store, grace=0) is None
+
+
+def test_no_secret_is_shown(refused, s3_server):
+    for one in refused.values():
+        said = one.done.out + one.done.err
+        assert WRONG not in said
+        assert s3_server.secret not in said
+        assert s3_server.key not in said
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Two attributes that can be worked on, and two that cannot."""
+    store = Store.at(tmp_path / "store")
+    for name in ("a-slow", "good"):
+        put(store, f"votes/{name}/1.csv", simulated().votes)
+    for name in ("broken", "worse"):
+        put(store, f"votes/{name}/1.csv", "item_a,item_b\n1,2\n")
+    return store
+
+
+def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
+    urlr: Urlr, store: Store, tmp_path: Path, prefect_api: str
+):
+    slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="a-slow")
+
+    first = urlr.start("nightly", "--store", store.url, faults=(slow,))
+    until(lambda: slow.struck == 1 or first.process.poll() is not None)
+    lease = held_by(store)
+    assert lease is not None
+    before = keys_of(store)
+    second = urlr("nightly", "--store", store.url)
+    assert second.code == 1
+    assert second.out == ""
+    assert f"is held by run {lease.run} on {lease.host} (process {first.process.pid})" in (
+        second.complaint
+    )
+    assert "wait for it to end" in second.complaint
+    new = set(keys_of(store)) - set(before)
+    assert {key for key in new if not key.startswith(f"runs/{lease.run}/")} == set()
+
+    _is_stopped(first.end(signal_sent=signal.SIGTERM), store)
+    third = urlr.start("nightly", "--store", store.url, faults=(slow,))
+    until(lambda: slow.struck == 2 or third.process.poll() is not None)
+    _is_stopped(third.end(signal_sent=signal.SIGINT, to_all=True), store)
+    _nothing_runs(prefect_api, store)
+
+    last = urlr("nightly", "--store", store.url, URLR_FEWEST_DONE="0.75")
+    assert last.code == 1, last
+    assert "Failed: 4 attributes" in last.out
+    night = past_of(store).last
+    assert night is not None
+    assert (night.state, night.reason) == (
+        "Failed",
+        "2 of 4 attributes done, and at least 75% must be",
+    )
+    assert {name: one.outcome for name, one in night.entries.items()} == {
+        "a-slow": "published",
+        "good": "published",
+        "broken": "failed",
+        "worse": "failed",
+    }
+    registry = Registry.at(urlr.work / "urlr-registry")
+    assert {name: len(registry.versions(name)) for name in ("a-slow", "good")} == {
+        "a-slow": 1,
+        "good": 1,
+    }
+
+
+def _is_stopped(done: Done, store: Store) -> None:
+    """A night was stopped by a signal: it says so, and the store is free at once."""
+    assert done.code == 130, done
+    assert done.complaint == "urlr: stopped before the end."
+    assert held_by(store) is None
+    assert past_of(store).last is None
+
+
+def _nothing_runs(api: str, store: Store) -> None:
+    """Prefect shows no run on this store as running."""
+    over = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+    runs = runs_on(api, store.url)
+    assert len(runs) > 3, "three flow runs, and task runs of two"
+    assert {one["state_type"] for one in runs} <= over
