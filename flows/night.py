@@ -383,13 +383,18 @@ def _is_unchanged(
 
 
 def _unchanged(before: Entry, run: str) -> Entry:
-    was = "published" if before.verdict == "published" else "held"
-    number = "" if before.version is None else f" as version {before.version}"
+    reason = before.reason
+    if before.outcome != "unchanged":
+        was = "published" if before.verdict == "published" else "held"
+        number = "" if before.version is None else f" as version {before.version}"
+        reason = f"nothing new since it was {was}{number}"
+        if before.outcome == "held":  # still to be known the night after
+            reason = f"{reason}: {before.reason.removeprefix('held: ')}"
     return replace(
         before,
         run=run,
         outcome="unchanged",
-        reason=f"nothing new since it was {was}{number}",
+        reason=reason,
         seconds=0.0,
         attempts=0,
         computed=False,

@@ -136,7 +136,9 @@ def reduce_parts(
     """
     shapes = _shapes(client, store, parts)
     orders: list[tuple[Partition, str]] = []
-    [sent] = client.scatter([shared], broadcast=True)
+    # Not by broadcast: of that the scheduler tells everybody who listens to it in a message that
+    # it cannot send, and loses them (distributed 2026.8).
+    [sent] = client.scatter([shared])
     for shape in shapes:
         _refuse_lacking(shape, shared.columns)
         for piece in partitions_of(shape, columns=shared.columns, rows=rows):

@@ -8,7 +8,7 @@ import pytest
 for room in ("urlr", "tasks", "flows", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
-pytest_plugins = ["storage", "clusters", "registries", "pipeline"]
+pytest_plugins = ["storage", "clusters", "registries", "pipeline", "commands"]
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

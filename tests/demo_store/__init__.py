@@ -2,7 +2,7 @@
 
 Everything is drawn from a seed and written with `create` alone, so that writing a night again
 changes nothing. What was planted is given back, so that what a pipeline finds can be held against
-the truth. `python -m tests.demo_store.rehearsal` shows what the library makes of both nights.
+the truth.
 
 votes/interestingness/<category>  14 kinds of advertisements, 30 videos each, compared by 12 people
 votes/photos/<attribute>          300 photos, one table of features for all their attributes

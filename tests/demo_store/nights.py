@@ -167,7 +167,7 @@ def _embeddings(photos: list[Life], seed: int) -> pd.DataFrame:
 def _truths(lives: list[Life]) -> Iterator[tuple[str, bytes]]:
     for life in lives:
         if life.plan.has_truth:
-            key = f"truth/{life.plan.attribute}.csv"
+            key = f"truth/{life.plan.attribute}/scores.csv"
             yield key, _bytes(life.truth.reset_index(), key)
 
 

@@ -1,245 +1,254 @@
-"""Fixtures of whole runs: a Prefect server for the session, and the real command as a process."""
+"""Fixtures of the pipeline as a user meets it: a Prefect server, and places to run `urlr` in.
+
+Everything is real: the server is a process on loopback, and `urlr` runs as a program of its own in
+a directory of its own, with an empty home. What came of it is looked at from outside.
+"""
 
 import json
 import os
-import secrets
-import shutil
-import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from storage import free_ports
+from waiting import until
+
+from tasks.registry import Registry
+from tasks.results import RESULTS, Entry, Night, Result
+from tasks.runs import names_of, read_night
+from tasks.store import Store
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 600.0
-"""Seconds that anything here may take; a night takes 15 on an idle machine."""
-QUICK = {"URLR_WORKERS": "2", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
-_QUIET = {
+PATIENCE = 180.0
+"""Seconds that anything may take here before a test fails; none of them waits that long."""
+TASK_STATES = ("Published", "Held", "Unchanged", "Failed")
+_OURS = ("URLR_", "PREFECT_", "MLFLOW_", "AWS_", "DASK_", "PYTHON")
+_SILENT = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
-_MARK = "RUN_OF_TESTS"
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """The environment of somebody who has set nothing that concerns urlr."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OURS) and not name.endswith("_NUM_THREADS")
+    }
+    return kept | _SILENT | {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What goes wrong in a run; see `tests/faults/sitecustomize.py`."""
+class PrefectApi:
+    """A Prefect server, asked over its REST API."""
 
-    function: str
-    do: str
-    marks: Path
-    """Directory with a file for each time it struck."""
-    attribute: str | None = None
-    times: int | None = None
-    """None: always."""
-    when: str = "before"
+    address: str
+    home: Path
 
-    @property
-    def struck(self) -> int:
-        """How often it struck."""
-        return len(list(self.marks.iterdir())) if self.marks.is_dir() else 0
+    def ask(self, what: str, **wanted: Any) -> list[dict[str, Any]]:
+        """All objects of a kind that fit, such as `flow_runs`."""
+        request = urllib.request.Request(
+            f"{self.address}/{what}/filter",
+            json.dumps(wanted).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            found: list[dict[str, Any]] = json.load(answer)
+        return found
+
+    def flow_runs(self, store: Store) -> list[dict[str, Any]]:
+        """Nights on a store, in order."""
+        runs = self.ask("flow_runs", sort="START_TIME_ASC")
+        return [run for run in runs if run["parameters"].get("store") == store.url]
+
+    def task_states(self, flow_run: dict[str, Any]) -> list[tuple[str, str]]:
+        """Name and state of every task run of a flow run, once each has ended.
+
+        Prefect takes note of task runs a moment after they ended.
+        """
+        within = {"id": {"any_": [flow_run["id"]]}}
+        found: list[tuple[str, str]] = []
+
+        def ended() -> bool:
+            runs = self.ask("task_runs", flow_runs=within)
+            found[:] = sorted((run["name"], run["state_name"]) for run in runs)
+            return all(state in TASK_STATES for _, state in found)
+
+        until(ended, "all task runs have ended")
+        return found
+
+    def artifacts(self, flow_run: dict[str, Any]) -> dict[str, Any]:
+        """What a flow run shows on Prefect's pages, by key."""
+        found = self.ask("artifacts", flow_runs={"id": {"any_": [flow_run["id"]]}})
+        return {one["key"]: one["data"] for one in found}
+
+    def database(self) -> bytes:
+        """All that the server keeps."""
+        return b"".join(path.read_bytes() for path in sorted(self.home.glob("prefect.db*")))
+
+    def answers(self) -> bool:
+        """Whether it is up."""
+        try:
+            urllib.request.urlopen(f"{self.address}/health", timeout=2).close()
+        except (urllib.error.URLError, OSError):
+            return False
+        return True
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi]:
+    """One Prefect server for the run of all tests."""
+    place = tmp_path_factory.mktemp("prefect")
+    [port] = free_ports(1)
+    server = PrefectApi(f"http://127.0.0.1:{port}/api", place)
+    log = place / "server.log"
+    words = ["server", "start", "--host", "127.0.0.1"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", *words, "--port", str(port)],
+            stdout=out,
+            stderr=out,
+            cwd=place,
+            env=clean_environment(place) | {"PREFECT_HOME": str(place)},
+        )
+    try:
+        until(
+            lambda: server.answers() or process.poll() is not None,
+            "Prefect's server answers",
+            seconds=PATIENCE,
+        )
+        if process.poll() is not None:
+            pytest.fail(f"Prefect's server did not start:\n{log.read_text()[-2000:]}")
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 @dataclass(frozen=True)
-class Done:
-    """How a command ended."""
+class Ran:
+    """A night that was run, and the record it left."""
 
     code: int
     out: str
     err: str
+    night: Night
 
-    @property
-    def complaint(self) -> str:
-        """The last line of stderr, which must be a plain complaint."""
-        said = [line for line in self.err.splitlines() if line]
-        assert said, self
-        assert said[-1].startswith("urlr: "), self
-        assert "Traceback" not in self.out + self.err
-        return said[-1]
+    def entry(self, attribute: str) -> Entry:
+        """What the record says of an attribute."""
+        return self.night.entries[attribute]
 
-
-@dataclass
-class Running:
-    """A command that was started."""
-
-    process: subprocess.Popen[bytes]
-    mark: str
-    said: tuple[Path, Path]
-
-    def end(self, *, signal_sent: int | None = None, to_all: bool = False) -> Done:
-        """Wait for its end, after a signal if one is given; nothing that it started may be left."""
-        if signal_sent is not None and to_all:
-            os.killpg(self.process.pid, signal_sent)  # as a terminal does
-        elif signal_sent is not None:
-            self.process.send_signal(signal_sent)
-        code = self.process.wait(PATIENCE)
-        out, err = (path.read_text() for path in self.said)
-        left = self.left_over()
-        assert not left, f"still there: {left}\n{out}\n{err}"
-        return Done(code, out, err)
-
-    def left_over(self) -> list[str]:
-        """Processes that it started and that do not end, given time."""
-        until(lambda: not processes_of(self.mark), patience=60.0, fails=False)
-        return [" ".join(one.cmdline()) for one in processes_of(self.mark)]
+    def outcomes(self) -> dict[str, str]:
+        """What became of each attribute this run worked on."""
+        return {one.attribute: one.outcome for one in self.night.tonight()}
 
 
-@dataclass
-class Urlr:
-    """Runs `urlr` in an empty directory, with a home and an environment of its own."""
+@dataclass(frozen=True)
+class Place:
+    """Where somebody works: a directory, a store, and settings in the environment."""
 
-    place: Path
-    environment: dict[str, str]
-    _started: list[Running] = field(default_factory=list)
+    directory: Path
+    store: Store
+    environment: dict[str, str] = field(repr=False)
 
-    def __call__(self, *arguments: str, faults: tuple[Fault, ...] = (), **environment: str) -> Done:
-        return self.start(*arguments, faults=faults, **environment).end()
-
-    def start(self, *arguments: str, faults: tuple[Fault, ...] = (), **environment: str) -> Running:
-        """Start the command; what it says goes to files outside of its directory."""
-        mark = secrets.token_hex(8)
-        said = (self.place / f"{mark}.out", self.place / f"{mark}.err")
-        given = self.environment | environment | {_MARK: mark}
-        given["FAULTS"] = json.dumps([asdict(fault) for fault in faults], default=str)
-        with said[0].open("wb") as out, said[1].open("wb") as err:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "flows.cli", *arguments],
-                cwd=self.work,
-                env=given,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        running = Running(process, mark, said)
-        self._started.append(running)
-        return running
-
-    @property
-    def work(self) -> Path:
-        """Its directory."""
-        return self.place / "work"
-
-    def close(self) -> None:
-        """End what a failed test left."""
-        for running in self._started:
-            for process in processes_of(running.mark):
-                process.kill()
-            running.process.wait(PATIENCE)
-
-
-def processes_of(mark: str) -> list[psutil.Process]:
-    """Processes that have this mark in their environment, as all have that a command started."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
-
-
-def until(true: Callable[[], object], *, patience: float = PATIENCE, fails: bool = True) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + patience
-    while not true():
-        if time.monotonic() > end:
-            assert not fails, f"waited {patience:.0f} s in vain"
-            return
-        time.sleep(0.1)
-
-
-def asked(api: str, what: str, **wanted: Any) -> list[dict[str, Any]]:
-    """Objects of one kind that Prefect's API knows, page by page."""
-    found: list[dict[str, Any]] = []
-    while True:
-        body = json.dumps(wanted | {"offset": len(found), "limit": 200}).encode()
-        request = urllib.request.Request(
-            f"{api}/{what}/filter", body, {"Content-Type": "application/json"}
+    def urlr(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        """Run the command, with these variables set beside those of the place."""
+        return subprocess.run(
+            [sys.executable, "-m", "flows.cli", *arguments],
+            cwd=self.directory,
+            env=self.environment | settings,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            page = json.load(answer)
-        found += page
-        if len(page) < 200:
-            return found
 
+    def python(self, script: str) -> str:
+        """What a program prints that runs there, as somebody's own would."""
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-def runs_on(api: str, store: str) -> list[dict[str, Any]]:
-    """Flow runs on a store, and then their task runs."""
-    flows = [one for one in asked(api, "flow_runs") if one["parameters"].get("store") == store]
-    ids = [one["id"] for one in flows]
-    return flows + asked(api, "task_runs", flow_runs={"id": {"any_": ids}})
+    def night(self, *options: str, **settings: str) -> Ran:
+        """Run `urlr nightly` to its end, of whatever kind; it must leave a record."""
+        before = names_of(self.store)
+        done = self.urlr("nightly", "--store", self.store.url, *options, **settings)
+        runs = [run for run in names_of(self.store) if run not in before]
+        assert len(runs) == 1, done.stdout + done.stderr
+        night = read_night(self.store, runs[0])
+        assert night is not None, done.stdout + done.stderr
+        return Ran(done.returncode, done.stdout, done.stderr, night)
+
+    @property
+    def registry(self) -> Registry:
+        """The registry of the place, which is where it is by default."""
+        return Registry.at(
+            self.directory / "urlr-registry", artifacts=self.environment.get("URLR_ARTIFACTS")
+        )
+
+    def versions(self) -> dict[str, list[int]]:
+        """Numbers of all versions in the registry, by attribute with a champion."""
+        registry = self.registry
+        return {
+            name: [one.number for one in registry.versions(name)] for name in registry.champions()
+        }
+
+    def champions(self) -> dict[str, int]:
+        """Numbers of the champions."""
+        return {name: one.number for name, one in self.registry.champions().items()}
+
+    def result(self, entry: Entry) -> Result:
+        """What lies in the store of the results that an entry tells of."""
+        key = f"{entry.place}/result.json"
+        return RESULTS.from_bytes(self.store.read(key), key)
+
+    def file(self, entry: Entry, name: str) -> bytes:
+        """A file of these results."""
+        return self.store.read(f"{entry.place}/{name}")
 
 
 @pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real Prefect server on loopback."""
-    place = tmp_path_factory.mktemp("prefect")
-    (port,) = free_ports(1)
-    program = shutil.which("prefect", path=str(Path(sys.executable).parent)) or "prefect"
-    log = place / "server.log"
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [program, "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-            env=kept | _QUIET | {"HOME": str(place), "PREFECT_HOME": str(place / "prefect")},
-            cwd=place,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-        )
-    api = f"http://127.0.0.1:{port}/api"
-    try:
-        until(lambda: server.poll() is not None or _answers(f"{api}/health"))
-        assert server.poll() is None, log.read_text()[-2000:]
-        yield api
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        try:
-            server.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
+def new_place(
+    tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi
+) -> Callable[..., Place]:
+    """Makes a place: its directory is empty, and so is its store, unless one is given."""
+
+    def make(store: Store | None = None, **settings: str) -> Place:
+        home = tmp_path_factory.mktemp("place")
+        directory = home / "work"
+        directory.mkdir()
+        store = Store.at(home / "store") if store is None else store
+        given = {"PREFECT_API_URL": prefect_api.address, "URLR_STORE": store.url} | settings
+        return Place(directory, store, clean_environment(home) | given)
+
+    return make
 
 
-def _answers(address: str) -> bool:
-    try:
-        urllib.request.urlopen(address, timeout=5).close()
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
+def at_once(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Do these two at a time: most of a night on few votes is waiting and loading."""
+    with ThreadPoolExecutor(2) as pool:
+        return [work.result() for work in [pool.submit(job) for job in jobs]]
 
 
-def command_in(place: Path, api: str, **environment: str) -> Urlr:
-    """The command in a directory that is made, with nothing of this process's environment."""
-    (place / "work").mkdir(parents=True)
-    (place / "home").mkdir()
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    own = {
-        "HOME": str(place / "home"),
-        "PREFECT_HOME": str(place / "home" / "prefect"),
-        "PREFECT_API_URL": api,
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'faults'}",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    return Urlr(place, kept | own | _QUIET | QUICK | environment)
-
-
-@pytest.fixture
-def urlr(prefect_api: str, tmp_path: Path) -> Iterator[Urlr]:
-    """The command in an empty directory."""
-    command = command_in(tmp_path / "urlr", prefect_api)
-    yield command
-    command.close()
+def only_progress(text: str) -> bool:
+    """Whether standard error holds nothing but our own lines of progress."""
+    return all(line.startswith("urlr: ") for line in text.splitlines())

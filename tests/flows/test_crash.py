@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pipeline import PATIENCE, ROOT, Done, Fault, Urlr, command_in, runs_on, until
+from commands import PATIENCE, ROOT, Done, Fault, Urlr, command_in, runs_on, until
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
@@ -78,18 +78,18 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory, prefect_api: str) -> Iterator[Story]:
+def story(tmp_path_factory: pytest.TempPathFactory, prefect_address: str) -> Iterator[Story]:
     place = tmp_path_factory.mktemp("crash")
     store = Store.at(place / "store")
     command = command_in(
         place / "urlr",
-        prefect_api,
+        prefect_address,
         URLR_WORKERS="1",
         URLR_LEASE=str(LEASE),
         URLR_LEASE_GRACE=str(GRACE),
     )
     try:
-        yield _told(command, store, place, prefect_api)
+        yield _told(command, store, place, prefect_address)
     finally:
         command.close()
 

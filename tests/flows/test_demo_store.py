@@ -1,4 +1,4 @@
-"""The simulated store is as promised: what lies in it, and what the gate makes of both nights."""
+"""The simulated store is as promised; what a pipeline makes of it is in `test_nightly.py`."""
 
 from collections import Counter
 from pathlib import PurePosixPath
@@ -6,19 +6,13 @@ from pathlib import PurePosixPath
 import pandas as pd
 import pytest
 
-import urlr
+from tasks.discover import discover
 from tasks.formats import table_format
+from tasks.gather import gather_votes
 from tasks.names import decoded, encoded
-from tasks.read import ReadError, read_table
+from tasks.read import ReadError, table_of
 from tasks.store import Store
 from tests.demo_store import NIGHT_ONE, NIGHT_TWO, PLANS, write_night_one, write_night_two
-from tests.demo_store.rehearsal import (
-    changed,
-    features_of,
-    local_copy,
-    rehearsals,
-    votes_of,
-)
 
 CAMPAIGN = "slogans"
 REVERSED = "photos/natural"
@@ -27,10 +21,24 @@ DAMAGED = "photos/convincing"
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory):
-    """A store after both nights, what each planted, and what the library made of them."""
+    """A store after both nights, and what each planted."""
     store = Store.at(tmp_path_factory.mktemp("life"))
-    first, second = rehearsals(store, seed=0, replicates=0)
-    return store, first, second
+    return store, write_night_one(store), write_night_two(store)
+
+
+def votes_of(store: Store, attribute: str) -> pd.DataFrame:
+    (inputs,) = discover(store).only([attribute]).attributes
+    return gather_votes(store, inputs.dumps, attribute=attribute).votes
+
+
+def features_of(store: Store, attribute: str) -> pd.DataFrame:
+    """All rows of the table that counts for an attribute, whether voted on or not."""
+    (inputs,) = discover(store).only([attribute]).attributes
+    return pd.concat([table_at(store, part.key) for part in inputs.features])
+
+
+def table_at(store: Store, key: str) -> pd.DataFrame:
+    return table_of(store.read(key), store.address(key))
 
 
 def keys_of(store: Store, prefix: str = "") -> dict[str, str]:
@@ -74,35 +82,13 @@ def test_every_attribute_has_a_name_and_several_dumps_in_several_formats(life):
     }
 
 
-def test_rows_are_accounted_for_as_planted(life):
-    """Every row is read, and the dirty ones are rejected for what is wrong with them."""
-    _, first, second = life
-    reasons = Counter()
-    for night in (first, second):
-        for found in night.found:
-            planted = night.planted.attributes[found.attribute]
-            counts = found.votes.counts
-            assert counts["read"] == planted.n_rows
-            assert counts["skipped"] == planted.n_skipped
-            assert found.votes.rejections == planted.rejected
-            assert found.unreadable == planted.damaged
-            reasons.update(planted.rejected)
-    assert set(reasons) == {
-        "missing or unknown outcome",
-        "missing item",
-        "compares an item with itself",
-        "repeated vote_id",
-        "item has no features",
-    }
-
-
 def test_one_dump_is_cut_off(life):
     store, first, second = life
-    (key,) = first.planted.attributes[DAMAGED].damaged
-    assert second.planted.attributes[DAMAGED].damaged == (key,)
-    with local_copy(store, key) as path, pytest.raises(ReadError, match="is cut off"):
-        read_table(path)
-    others = [one.damaged for one in first.planted.attributes.values() if one.attribute != DAMAGED]
+    (key,) = first.attributes[DAMAGED].damaged
+    assert second.attributes[DAMAGED].damaged == (key,)
+    with pytest.raises(ReadError, match="is cut off"):
+        table_at(store, key)
+    others = [one.damaged for one in first.attributes.values() if one.attribute != DAMAGED]
     assert not any(others)
 
 
@@ -113,10 +99,9 @@ def test_votes_were_cast_before_the_night_that_finds_them(life):
         (second, NIGHT_ONE, NIGHT_TWO),
     ):
         days = []
-        for key in night.planted.keys:
-            if key.startswith("votes/") and key not in night.planted.attributes[DAMAGED].damaged:
-                with local_copy(store, key) as path:
-                    frame = read_table(path)
+        for key in night.keys:
+            if key.startswith("votes/") and key not in night.attributes[DAMAGED].damaged:
+                frame = table_at(store, key)
                 if "time" in frame:
                     days.append(pd.to_datetime(frame["time"], utc=True).dt.date)
         every = pd.concat(days)
@@ -134,7 +119,8 @@ def test_features_are_those_of_the_nearest_folder(life):
     assert len(photos) == 300
     assert photos["embedding"].map(len).unique().tolist() == [24]
     assert len(features_of(store, "headlines")) == 120
-    assert features_of(store, CAMPAIGN) is None
+    (campaign,) = discover(store).only([CAMPAIGN]).attributes
+    assert campaign.features == ()
 
 
 def test_true_scores_in_the_store_are_those_planted(life):
@@ -142,53 +128,26 @@ def test_true_scores_in_the_store_are_those_planted(life):
     keys = keys_of(store, "truth")
     assert len(keys) >= 3
     for key in keys:
-        with local_copy(store, key) as path:
-            stored = read_table(path).set_index("item")["score"]
-        attribute = key.removeprefix("truth/").removesuffix(".csv")
-        pd.testing.assert_series_equal(stored, first.planted.attributes[attribute].truth)
+        stored = table_at(store, key).set_index("item")["score"]
+        attribute = key.removeprefix("truth/").removesuffix("/scores.csv")
+        pd.testing.assert_series_equal(stored, first.attributes[attribute].truth)
 
 
 def test_a_vote_is_wrong_where_it_contradicts_the_truth(life):
     store, _, second = life
     for attribute in ("photos/smiling", CAMPAIGN):
-        planted = second.planted.attributes[attribute]
-        votes, _ = votes_of(store, attribute)
+        planted = second.attributes[attribute]
+        votes = votes_of(store, attribute)
         votes = votes.drop_duplicates("vote_id").set_index("vote_id").loc[planted.wrong.index]
         lead = votes["item_a"].map(planted.truth) - votes["item_b"].map(planted.truth)
         wrong = (lead > 0) != (votes["outcome"] == "a")
         assert (wrong == planted.wrong).all()
 
 
-def test_the_gate_decides_as_planned_strict_or_lenient(life):
-    _, first, second = life
-    assert {one.attribute: one.outcome for one in first.found} == {
-        name: planted.expected for name, planted in first.planted.attributes.items()
-    }
-    assert {one.attribute: one.outcome for one in second.found} == {
-        name: second.planted.attributes[name].expected for name in changed(second.planted)
-    }
-    unchanged = set(second.planted.attributes) - set(changed(second.planted))
-    assert set(second.planted.expected("unchanged")) == unchanged
-    (few,) = (one for one in first.found if one.outcome == "held")
-    assert few.votes.counts["read"] == 12
-    assert len(second.planted.expected("published")) == 4
-
-
-def test_the_campaign_convinces_the_votes_and_not_the_people(life):
-    _, _, second = life
-    (campaign,) = (one for one in second.found if one.outcome == "held")
-    assert campaign.attribute == CAMPAIGN
-    difference = campaign.comparison.difference
-    assert difference.plain.value > 0.1
-    assert difference.by_person.high < 0
-    assert campaign.plain.publish
-    assert campaign.strict.rule == campaign.lenient.rule == "worse than the champion"
-
-
 def test_the_campaign_votes_on_the_last_day_only(life):
     store, _, second = life
-    planted = second.planted.attributes[CAMPAIGN]
-    votes, _ = votes_of(store, CAMPAIGN)
+    planted = second.attributes[CAMPAIGN]
+    votes = votes_of(store, CAMPAIGN)
     pushers = planted.people.index[planted.people == "campaign"]
     assert len(pushers) == 3
     pushes = votes[votes["annotator"].isin(pushers) & votes["outcome"].isin(["a", "b"])]
@@ -201,11 +160,3 @@ def test_the_campaign_votes_on_the_last_day_only(life):
         .mean()
         > 0.99
     )
-
-
-def test_the_reversed_person_can_be_found(life):
-    store, first, _ = life
-    people = first.planted.attributes[REVERSED].people
-    ranker = urlr.fit(votes_of(store, REVERSED)[0], features_of(store, REVERSED), replicates=0)
-    verdicts = ranker.annotators.set_index("annotator")["verdict"]
-    assert set(verdicts[verdicts == "reversed"].index) == set(people.index[people == "reversed"])

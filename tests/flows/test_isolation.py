@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pipeline import Done, Fault, command_in, runs_on
+from commands import Done, Fault, command_in, runs_on
 from registries import MLFLOW_WARNS
 from storage import S3Server
 from stored_votes import put, simulated
@@ -126,7 +126,7 @@ def nights(
     tmp_path_factory: pytest.TempPathFactory,
     s3_server: S3Server,
     new_bucket: Callable[[], str],
-    prefect_api: str,
+    prefect_address: str,
 ) -> Iterator[tuple[Past, Past]]:
     """The night of troubles, and the one without."""
     found = []
@@ -144,7 +144,7 @@ def nights(
                 faults = planted(place / "marks")
             command = command_in(
                 place / "urlr",
-                prefect_api,
+                prefect_address,
                 URLR_ATTRIBUTE_DEADLINE=str(DEADLINE),
                 URLR_WORKER_MEMORY="1GiB",
                 URLR_ATTRIBUTES=json.dumps(PATTERNS),
@@ -157,7 +157,7 @@ def nights(
             night = past_of(store).last
             assert night is not None, done
             registry = Registry.at(command.work / "urlr-registry")
-            found.append(Past(done, store, night, registry, faults, prefect_api))
+            found.append(Past(done, store, night, registry, faults, prefect_address))
         yield found[0], found[1]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pipeline import Done, Fault, Urlr, command_in, runs_on, until
+from commands import Done, Fault, Urlr, command_in, runs_on, until
 from registries import MLFLOW_WARNS
 from storage import S3Server, free_ports
 from stored_votes import put, simulated
@@ -85,7 +85,7 @@ def refused(
     tmp_path_factory: pytest.TempPathFactory,
     s3_server: S3Server,
     new_bucket: Callable[[], str],
-    prefect_api: str,
+    prefect_address: str,
 ) -> Iterator[dict[str, Refused]]:
     """All of these nights, two at a time."""
     place = tmp_path_factory.mktemp("refused")
@@ -96,7 +96,7 @@ def refused(
 
     def run(name: str) -> Refused:
         case = found[name]
-        command = command_in(place / name, prefect_api, **case.environment)
+        command = command_in(place / name, prefect_address, **case.environment)
         local = Store.at(case.store if not case.store.startswith("s3:") else place / "none")
         before = keys_of(local)
         try:
@@ -153,7 +153,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
-    urlr: Urlr, store: Store, tmp_path: Path, prefect_api: str
+    urlr: Urlr, store: Store, tmp_path: Path, prefect_address: str
 ):
     slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="a-slow")
 
@@ -176,7 +176,7 @@ def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
     third = urlr.start("nightly", "--store", store.url, faults=(slow,))
     until(lambda: slow.struck == 2 or third.process.poll() is not None)
     _is_stopped(third.end(signal_sent=signal.SIGINT, to_all=True), store)
-    _nothing_runs(prefect_api, store)
+    _nothing_runs(prefect_address, store)
 
     last = urlr("nightly", "--store", store.url, URLR_FEWEST_DONE="0.75")
     assert last.code == 1, last

@@ -1,0 +1,87 @@
+"""A night on a Dask cluster that somebody else started, reached by TLS, with the votes on S3."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from dask_programs import Elsewhere, Papers, dask_cluster, papers
+from pipeline import Place, only_progress
+from registries import MLFLOW_WARNS
+from small_stores import BRIGHT, FEW, PLAIN, SETTINGS, SMILING, write_small_store
+
+from tasks.store import Store
+
+pytestmark = MLFLOW_WARNS
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory) -> Papers:
+    return papers(tmp_path_factory.mktemp("trusted"))
+
+
+@pytest.fixture(scope="module")
+def place(new_place, new_bucket, s3_server) -> Iterator[Place]:
+    """Votes in a bucket; the environment, also of this process, lets one read them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in s3_server.environment.items():
+            patch.setenv(name, value)
+        store = Store.at(f"s3://{new_bucket()}", deadline=60)
+        made: Place = new_place(store, **s3_server.environment)
+        write_small_store(store)
+        (made.directory / "urlr.toml").write_text(SETTINGS)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def elsewhere(place, trusted, tmp_path_factory) -> Iterator[Elsewhere]:
+    folder = tmp_path_factory.mktemp("dask")
+    with dask_cluster(folder, ["--nanny", "--nanny"], *trusted.options) as cluster:
+        yield cluster
+
+
+def orders_done(elsewhere: Elsewhere, trusted: Papers) -> list[int]:
+    """How many tasks each of the two workers has carried out so far."""
+    from distributed import Client, Security
+
+    security = Security(
+        tls_ca_file=str(trusted.ca),
+        tls_client_cert=str(trusted.cert),
+        tls_client_key=str(trusted.key),
+        require_encryption=True,
+    )
+
+    def done(dask_worker: Any) -> int:
+        return dask_worker.state.executed_count
+
+    with Client(elsewhere.address, security=security, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        return sorted(client.run(done).values())
+
+
+def test_a_night_is_done_by_workers_elsewhere(place, elsewhere, trusted):
+    assert elsewhere.address.startswith("tls://")
+    assert orders_done(elsewhere, trusted) == [0, 0]
+    ran = place.night(
+        URLR_DASK_ADDRESS=elsewhere.address,
+        URLR_DASK_CA=str(trusted.ca),
+        URLR_DASK_CERT=str(trusted.cert),
+        URLR_DASK_KEY=str(trusted.key),
+    )
+    assert (ran.code, ran.night.state) == (0, "Completed"), ran.out
+    assert only_progress(ran.err), ran.err
+    published = dict.fromkeys((BRIGHT, PLAIN, SMILING), "published")
+    assert ran.outcomes() == published | {FEW: "held"}
+    assert place.champions() == dict.fromkeys(published, 1)
+    fewest, most = orders_done(elsewhere, trusted)
+    assert fewest >= 1
+    assert fewest + most == 4
+
+
+def test_a_cluster_elsewhere_without_tls_is_refused(place):
+    before = {one.key for one in place.store.list("runs")}
+    done = place.urlr("nightly", "--force", "--quiet", URLR_DASK_ADDRESS="tcp://192.0.2.1:8786")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "tcp://192.0.2.1:8786 is elsewhere and not encrypted" in done.stderr
+    assert {one.key for one in place.store.list("runs")} == before

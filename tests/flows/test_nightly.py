@@ -1,0 +1,320 @@
+"""Two nights and a third in the life of a team, by the real command, on a real S3 server."""
+
+import io
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+from pipeline import Place, PrefectApi, Ran, at_once, only_progress
+from registries import MLFLOW_WARNS
+
+from tasks.names import encoded
+from tasks.read import table_of
+from tasks.registry import Move
+from tasks.results import Result
+from tasks.store import Store
+from tests.demo_store import PLANS, Planted, write_night_one, write_night_two
+from urlr.metrics import tau_b
+
+pytestmark = MLFLOW_WARNS
+
+CAMPAIGN = "slogans"
+REVERSED = "photos/natural"
+DAMAGED = "photos/convincing"
+FEW = "photos/formal"
+WITHDRAWN = "photos/smiling"
+"""The one that a test rolls back; others leave it alone."""
+
+
+@dataclass(frozen=True)
+class Life:
+    """What was planted, what was found, and what was in the registry after each night."""
+
+    place: Place
+    planted: tuple[Planted, ...]
+    nights: tuple[Ran, ...]
+    versions: tuple[dict[str, list[int]], ...]
+    moves: tuple[dict[str, list[Move]], ...]
+    inputs: dict[str, str]
+    """ETags of all that lay in the store before the last two nights, by key."""
+
+    def results(self, night: int) -> dict[str, Result]:
+        """Of what was computed that night."""
+        entries = self.nights[night].night.tonight()
+        return {one.attribute: self.place.result(one) for one in entries if one.computed}
+
+
+@pytest.fixture(scope="module")
+def life(new_place, new_bucket, s3_server) -> Iterator[Life]:
+    """Two nights as planted, and a third on which nothing is new."""
+    bucket = new_bucket()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in s3_server.environment.items():
+            patch.setenv(name, value)
+        place: Place = new_place(
+            Store.at(f"s3://{bucket}/team/votes", deadline=60),
+            URLR_ARTIFACTS=f"s3://{bucket}/models",
+            URLR_WORKERS="2",
+            **s3_server.environment,
+        )
+        planted, nights, versions, moves = [], [], [], []
+        for write in (write_night_one, write_night_two, None):
+            if write is not None:
+                planted.append(write(place.store))
+            inputs = etags(place.store)
+            nights.append(place.night())
+            versions.append(place.versions())
+            moves.append({name: place.registry.history(name) for name in versions[-1]})
+        yield Life(
+            place, (*planted, planted[-1]), tuple(nights), tuple(versions), tuple(moves), inputs
+        )
+
+
+def etags(store: Store) -> dict[str, str]:
+    return {one.key: one.etag for one in store.list()}
+
+
+@pytest.mark.parametrize("night", [0, 1])
+def test_every_attribute_comes_out_as_planted(life, night):
+    assert life.nights[night].outcomes() == {
+        name: one.expected for name, one in life.planted[night].attributes.items()
+    }
+
+
+@pytest.mark.parametrize("night", [0, 1, 2])
+def test_one_damaged_file_makes_a_night_partial_and_exit_code_3(life, night):
+    ran = life.nights[night]
+    (damaged,) = life.planted[night].attributes[DAMAGED].damaged
+    assert (ran.code, ran.night.state) == (3, "Partial")
+    assert ran.night.reason == f"20 of 21 attributes done; failed: {DAMAGED}"
+    reason = ran.entry(DAMAGED).reason
+    assert reason.startswith(f"{life.place.store.address(damaged)} is cut off")
+    assert f"failed {DAMAGED}: {reason}" in ran.out.splitlines()
+    again = shlex.join(["urlr", "nightly", "--store", life.place.store.url, "--only", DAMAGED])
+    assert f"Once mended: {again}" in ran.out.splitlines()
+
+
+@pytest.mark.parametrize("night", [0, 1])
+def test_every_row_is_accounted_for_as_planted(life, night):
+    results = life.results(night)
+    planted = life.planted[night].attributes
+    assert set(results) == {
+        name for name, one in planted.items() if one.expected in ("published", "held")
+    }
+    for name, result in results.items():
+        rows = result.rows
+        assert rows["read"] == sum(result.dump_rows.values()) == planted[name].n_rows
+        assert rows["read"] == rows["used"] + rows["ties"] + rows["skipped"] + rows["rejected"]
+        assert rows["skipped"] == planted[name].n_skipped
+        rejected = {
+            why: count for why, count in result.reasons.items() if why in planted[name].rejected
+        }
+        assert rejected == planted[name].rejected
+        assert rows["rejected"] == sum(planted[name].rejected.values())
+        day = life.planted[night].night.isoformat()
+        dumps = [key for key in life.inputs if key.startswith(f"votes/{name}/")]
+        found = [key for key in dumps if key.removeprefix(f"votes/{name}/")[:10] <= day]
+        assert result.dumps == {key: life.inputs[key] for key in found}
+    assert f"Of {sum(_read(life, night)):,} rows" in life.nights[night].out
+
+
+def _read(life: Life, night: int) -> list[int]:
+    planted = life.planted[night].attributes
+    return [one.n_rows for name, one in planted.items() if name != DAMAGED]
+
+
+def test_every_kind_of_dirty_row_was_met(life):
+    met = {why for result in life.results(0).values() for why in result.reasons}
+    assert met >= {
+        "missing or unknown outcome",
+        "missing item",
+        "compares an item with itself",
+        "repeated vote_id",
+        "item has no features",
+    }
+
+
+def test_the_campaign_convinces_the_votes_and_not_the_people(life):
+    entry = life.nights[1].entry(CAMPAIGN)
+    assert entry.outcome == "held"
+    assert entry.reason.startswith("held: worse than the champion by ")
+    assert entry.difference.plain.value > 0.1
+    assert entry.difference.by_person.high < 0
+    assert (entry.version, entry.replaced) == (2, 1)
+    assert life.place.champions()[CAMPAIGN] == 1
+
+
+def test_too_few_votes_are_held_and_never_champion(life):
+    entry = life.nights[0].entry(FEW)
+    assert entry.rows["read"] == 12
+    assert entry.reason.startswith("held: only ")
+    assert FEW not in life.place.champions()
+
+
+def test_the_reversed_person_is_named(life):
+    people = life.planted[0].attributes[REVERSED].people
+    table = table_at(life.place, life.nights[0], REVERSED, "annotators.parquet")
+    verdicts = table.set_index("annotator")["verdict"]
+    assert set(verdicts[verdicts == "reversed"].index) == set(people.index[people == "reversed"])
+
+
+def table_at(place: Place, ran: Ran, attribute: str, name: str) -> pd.DataFrame:
+    return table_of(place.file(ran.entry(attribute), name), name)
+
+
+def test_where_the_truth_is_known_tau_with_it_is_recorded(life):
+    known = [plan.attribute for plan in PLANS if plan.has_truth]
+    assert {one.attribute for one in life.nights[1].night.tonight() if one.truth} == set(known)
+    for attribute in known:
+        scores = table_at(life.place, life.nights[1], attribute, "scores.parquet")
+        truth = life.planted[1].attributes[attribute].truth
+        tau = tau_b(scores.set_index("item")["score"], truth[scores["item"]])
+        assert life.nights[1].entry(attribute).truth == pytest.approx(tau)
+
+
+def test_a_version_a_publication_or_a_hold_and_a_move_a_publication(life):
+    """So registry and record tell the same story."""
+    for night in (0, 1):
+        for entry in life.nights[night].night.tonight():
+            if entry.outcome == "published":
+                assert life.versions[night][entry.attribute][-1] == entry.version
+                move = life.moves[night][entry.attribute][-1]
+                assert (move.before, move.to) == (entry.replaced, entry.version)
+                assert (move.run, move.why) == (life.nights[night].night.run, entry.reason)
+                assert move.done is not None
+                assert not move.forced
+
+
+def test_nothing_new_publishes_nothing(life):
+    third = life.nights[2]
+    wanted = dict.fromkeys(third.night.entries, "unchanged") | {DAMAGED: "failed"}
+    assert third.outcomes() == wanted
+    assert life.versions[2] == life.versions[1]
+    assert life.moves[2] == life.moves[1]
+    assert not any(one.computed for one in third.night.tonight())
+    assert not life.place.store.list(f"runs/{third.night.run}/attributes")
+
+
+@pytest.mark.parametrize("night", [0, 1, 2])
+def test_prefect_has_one_task_run_per_attribute_worked_on(life, prefect_api: PrefectApi, night):
+    flow_run = prefect_api.flow_runs(life.place.store)[night]
+    assert flow_run["state_name"] == "Partial"
+    assert flow_run["state"]["message"] == life.nights[night].night.reason
+    outcomes = life.nights[night].outcomes().items()
+    worked_on = [(name, said.title()) for name, said in outcomes if said != "unchanged"]
+    assert prefect_api.task_states(flow_run) == sorted(worked_on)
+
+
+@pytest.mark.parametrize("night", [0, 1, 2])
+def test_prefect_shows_the_table_the_summary_and_how_far_it_is(
+    life, prefect_api: PrefectApi, night
+):
+    ran = life.nights[night]
+    shown = prefect_api.artifacts(prefect_api.flow_runs(life.place.store)[night])
+    assert set(shown) == {"kendall-tau", "nightly-summary", "nightly-progress"}
+    assert shown["nightly-progress"] == 100
+    assert shown["nightly-summary"].startswith(f"# Night of {ran.night.night}: Partial\n")
+    rows = {row["attribute"]: row for row in json.loads(shown["kendall-tau"])}
+    assert set(rows) == set(ran.outcomes())
+    tau = ran.entry(CAMPAIGN).tau.deciding.value
+    assert float(rows[CAMPAIGN]["tau"]) == pytest.approx(tau, abs=0.0006)
+
+
+def test_status_and_models_say_what_is_live_and_why_something_is_held(life):
+    place = life.place
+    status, models, versions = at_once(
+        [
+            lambda: place.urlr("status"),
+            lambda: place.urlr("models"),
+            lambda: place.urlr("models", CAMPAIGN),
+        ]
+    )
+    assert (status.returncode, models.returncode, versions.returncode) == (3, 0, 0)
+    assert status.stderr + models.stderr + versions.stderr == ""
+    lines = status.stdout.splitlines()
+    third, second = life.nights[2].night, life.nights[1].night
+    assert lines[0].startswith(f"Night of {third.night} (run {third.run}), finished ")
+    assert lines[1].startswith("Partial: 21 attributes in ")
+    assert f"  failed {DAMAGED}: {third.entries[DAMAGED].reason}" in lines
+    why = second.entries[CAMPAIGN].reason.removeprefix("held: ")
+    assert f"  held {CAMPAIGN} (v2): nothing new since it was held as version 2: {why}" in lines
+    for said in (status.stdout, models.stdout):
+        live = dict(line.split()[:2] for line in said.partition("live ")[2].splitlines()[1:])
+        champions = place.champions()
+        assert set(live) == set(champions)
+        assert all(
+            live[name] == f"v{number}" for name, number in champions.items() if name != WITHDRAWN
+        )
+    rows = versions.stdout.splitlines()[2:]
+    assert [row.split()[0] for row in rows] == ["v2", "v1"]
+    assert " never " in rows[0]
+    assert "; held: worse than the champion" in rows[0]
+    assert " to now " in rows[1]
+
+
+def test_a_rollback_makes_the_version_before_champion_at_once(life):
+    place = life.place
+    assert life.versions[2][WITHDRAWN] == [1, 2]
+    done = place.urlr("rollback", WITHDRAWN, "--why", "people complained")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        f"{WITHDRAWN}: version 1 is champion again, in place of version 2"
+    )
+    last = place.registry.history(WITHDRAWN)[-1]
+    assert (last.before, last.to, last.rollback, last.why) == (2, 1, True, "people complained")
+    status = place.urlr("status")
+    (line,) = (line for line in status.stdout.splitlines() if line.startswith(WITHDRAWN))
+    assert line.split()[1] == "v1"
+
+
+def test_the_champion_serves_people_who_never_heard_of_urlr(life):
+    """Loaded by MLflow alone, it scores as `urlr score` does."""
+    place = life.place
+    features = place.store.read("features/photos/embeddings.parquet")
+    (place.directory / "photos.parquet").write_bytes(features)
+    script = (
+        "import mlflow, pandas, sys\n"
+        "mlflow.set_tracking_uri('sqlite:///urlr-registry/mlflow.db')\n"
+        f"model = mlflow.pyfunc.load_model('models:/{encoded(REVERSED)}@champion')\n"
+        "model.predict(pandas.read_parquet('photos.parquet')).to_csv(sys.stdout, index=False)\n"
+    )
+    options = ["--attribute", REVERSED, "photos.parquet", "--out", "photos.csv"]
+    served, done = at_once([lambda: place.python(script), lambda: place.urlr("score", *options)])
+    assert done.returncode == 0, done.stderr
+    ours = pd.read_csv(place.directory / "photos.csv").set_index("item")
+    theirs = pd.read_csv(io.StringIO(served)).set_index("item")
+    assert len(ours) == len(theirs) == 300
+    assert (ours["version"] == 1).all()
+    pd.testing.assert_series_equal(ours["score"].sort_index(), theirs["score"].sort_index())
+
+
+def test_a_night_writes_results_and_its_lease_and_touches_no_input(life):
+    now = etags(life.place.store)
+    ours = {key for key in now if key.startswith(("runs/", "lease/"))}
+    theirs = {key for key in life.inputs if not key.startswith(("runs/", "lease/"))}
+    assert set(now) - ours == theirs == {key for one in life.planted for key in one.keys}
+    earlier = {key for key in life.inputs if not key.startswith("lease/")}
+    assert {key: now[key] for key in earlier} == {key: life.inputs[key] for key in earlier}
+
+
+def test_only_our_own_lines_are_on_standard_error(life):
+    for ran in life.nights:
+        assert only_progress(ran.err), ran.err
+
+
+def test_no_credential_is_kept_or_shown_anywhere(life, prefect_api: PrefectApi, s3_server):
+    place = life.place
+    objects = {one.key: place.store.read(one.key) for one in place.store.list("runs")}
+    assert len(objects) > 200
+    files = [path for path in place.directory.parent.rglob("*") if path.is_file()]
+    assert any(path.name == "mlflow.db" for path in files)
+    kept = objects | {str(path): path.read_bytes() for path in files}
+    kept["Prefect's database"] = prefect_api.database()
+    assert REVERSED.encode() in kept["Prefect's database"]
+    for number, ran in enumerate(life.nights):
+        kept[f"output of night {number}"] = f"{ran.out}{ran.err}".encode()
+    for credential in (s3_server.secret, s3_server.key):
+        assert [name for name, data in kept.items() if credential.encode() in data] == []

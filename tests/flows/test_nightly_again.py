@@ -1,0 +1,294 @@
+"""Nights run again, otherwise, in part or in part changed: what is computed, and what is kept."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pytest
+from pipeline import Place, PrefectApi, Ran, at_once, only_progress
+from registries import MLFLOW_WARNS
+from small_stores import (
+    BRIGHT,
+    FEATURES,
+    FEW,
+    LONELY,
+    PLAIN,
+    SETTINGS,
+    SMILING,
+    replace_features,
+    write_small_store,
+)
+from storage import free_ports
+
+from tasks.gather import LATER
+from tasks.names import encoded
+from tasks.read import table_of
+from tasks.registry import Move
+
+pytestmark = MLFLOW_WARNS
+
+ALL = {SMILING, BRIGHT, PLAIN, FEW}
+SAME = ("scores.parquet", "verdicts.parquet", "model.npz", "judge.npz", "summary.txt")
+"""Files that must not depend on where, when and by how many workers they were made."""
+
+
+@dataclass
+class Chain:
+    """Nights in one place, by name, and the registry after each."""
+
+    place: Place
+    nights: dict[str, Ran] = field(default_factory=dict)
+    versions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+
+    def add(self, name: str, *options: str, **settings: str) -> None:
+        self.nights[name] = self.place.night(*options, **settings)
+        self.versions[name] = self.place.versions()
+
+
+def small_place(new_place: Callable[..., Place], **settings: str) -> Place:
+    place = new_place(**settings)
+    write_small_store(place.store)
+    (place.directory / "urlr.toml").write_text(SETTINGS)
+    return place
+
+
+def features_in(place: Place) -> pd.DataFrame:
+    return table_of(place.store.read(FEATURES), FEATURES)
+
+
+@pytest.fixture(scope="module")
+def chains(new_place) -> tuple[Chain, Chain, Chain]:
+    """Three places that begin with the same votes; see each function for what happens there."""
+    made = [
+        Chain(small_place(new_place, URLR_WORKERS="1")),
+        Chain(small_place(new_place, URLR_WORKERS="2")),
+        Chain(small_place(new_place, URLR_WORKERS="2", URLR_SHARED_COMPONENTS="4")),
+    ]
+    at_once([lambda: changing(made[0]), lambda: choosing(made[1]), lambda: sharing(made[2])])
+    return made[0], made[1], made[2]
+
+
+def changing(chain: Chain) -> None:
+    """With one worker: a night; nothing new; a new row of features; a changed one."""
+    chain.add("first")
+    [nobody] = free_ports(1)
+    chain.add("nothing new", URLR_DASK_ADDRESS=f"tcp://127.0.0.1:{nobody}")
+    features = features_in(chain.place)
+    newcomer = features.tail(1).assign(item="newcomer")
+    features = pd.concat([features, newcomer], ignore_index=True)
+    replace_features(chain.place.store, features)
+    chain.add("new row")
+    voted_on = features["item"] == "s03"
+    features.loc[voted_on, features.columns[1]] += 0.5
+    replace_features(chain.place.store, features)
+    chain.add("changed row")
+
+
+def choosing(chain: Chain) -> None:
+    """With two workers: a dry run; the night itself; one by force; a night of the past."""
+    chain.add("dry", "--dry-run")
+    chain.add("real")
+    chain.add("forced", "--only", FEW, "--force")
+    chain.add("past", "--only", SMILING, "--as-of", "2024-01-05")
+
+
+def sharing(chain: Chain) -> None:
+    """With one transform of all features: a night, and one after a new item came."""
+    chain.add("first")
+    features = features_in(chain.place)
+    newcomer = features.tail(1).assign(item="newcomer")
+    replace_features(chain.place.store, pd.concat([features, newcomer], ignore_index=True))
+    chain.add("new row")
+
+
+@pytest.fixture(scope="module")
+def changed(chains) -> Chain:
+    return chains[0]
+
+
+@pytest.fixture(scope="module")
+def chosen(chains) -> Chain:
+    return chains[1]
+
+
+@pytest.fixture(scope="module")
+def shared(chains) -> Chain:
+    return chains[2]
+
+
+def test_every_night_ends_well_and_quietly(chains):
+    for chain in chains:
+        for name, ran in chain.nights.items():
+            assert (ran.code, ran.night.state) == (0, "Completed"), f"{name}: {ran.out}"
+            assert only_progress(ran.err), ran.err
+
+
+def test_what_the_gate_makes_of_the_first_night(changed):
+    assert changed.nights["first"].outcomes() == dict.fromkeys(ALL, "published") | {FEW: "held"}
+
+
+def test_one_worker_or_two_here_or_there_give_the_same_bytes(changed, chosen):
+    one, two = changed.nights["first"], chosen.nights["real"]
+    assert one.night.entries.keys() == two.night.entries.keys() == ALL
+    for attribute in ALL:
+        ours, theirs = one.entry(attribute), two.entry(attribute)
+        assert ours.place != theirs.place
+        files = set(changed.place.result(ours).files)
+        assert files == set(chosen.place.result(theirs).files)
+        for name in files & set(SAME):
+            same = changed.place.file(ours, name) == chosen.place.file(theirs, name)
+            assert same, (attribute, name)
+        assert (ours.tau, ours.rows, ours.reason) == (theirs.tau, theirs.rows, theirs.reason)
+
+
+def test_nothing_new_needs_no_worker_and_publishes_nothing(changed, prefect_api: PrefectApi):
+    """The workers it was given do not exist."""
+    ran = changed.nights["nothing new"]
+    assert ran.outcomes() == dict.fromkeys(ALL, "unchanged")
+    assert changed.versions["nothing new"] == changed.versions["first"]
+    assert not any(one.computed for one in ran.night.tonight())
+    flow_run = prefect_api.flow_runs(changed.place.store)[1]
+    assert prefect_api.task_states(flow_run) == []
+    assert set(prefect_api.artifacts(flow_run)) == {"kendall-tau", "nightly-summary"}
+
+
+def test_features_of_an_item_nobody_voted_on_retrain_nothing(changed, prefect_api: PrefectApi):
+    ran = changed.nights["new row"]
+    assert ran.outcomes() == dict.fromkeys(ALL, "unchanged")
+    assert not any(one.computed for one in ran.night.tonight())
+    assert changed.versions["new row"] == changed.versions["first"]
+    flow_run = prefect_api.flow_runs(changed.place.store)[2]
+    looked_at = [(BRIGHT, "Unchanged"), (SMILING, "Unchanged")]
+    assert prefect_api.task_states(flow_run) == looked_at
+
+
+def test_features_of_a_voted_item_retrain_its_attribute_alone(changed):
+    ran = changed.nights["changed row"]
+    assert [one.attribute for one in ran.night.tonight() if one.computed] == [SMILING]
+    rest = dict.fromkeys(ALL - {SMILING}, "unchanged")
+    assert ran.outcomes() == rest | {SMILING: ran.entry(SMILING).verdict}
+    before, after = changed.versions["new row"], changed.versions["changed row"]
+    assert after == before | {SMILING: [1, 2]}
+
+
+def test_a_dry_run_leaves_the_registry_alone_and_its_results_are_used(chosen):
+    dry, real = chosen.nights["dry"], chosen.nights["real"]
+    assert dry.night.dry
+    assert chosen.versions["dry"] == {}
+    assert "(dry run: nothing was changed in the registry)" in dry.out
+    assert {one.attribute for one in dry.night.tonight() if one.computed} == ALL
+    assert real.outcomes() == dry.outcomes()
+    for entry in real.night.tonight():
+        assert not entry.computed
+        assert entry.place == dry.entry(entry.attribute).place
+        assert entry.version == 1
+    assert chosen.versions["real"] == {name: [1] for name in ALL - {FEW}}
+
+
+def test_force_publishes_what_was_held_and_is_kept_in_its_history(chosen):
+    ran = chosen.nights["forced"]
+    assert ran.outcomes() == {FEW: "published"}
+    entry = ran.entry(FEW)
+    assert not entry.computed
+    assert entry.reason.startswith("published by force, else held: only ")
+    [move] = _moves(chosen, FEW)
+    assert (move.to, move.forced, move.run) == (1, True, ran.night.run)
+    [usual] = _moves(chosen, PLAIN)
+    assert not usual.forced
+
+
+def _moves(chain: Chain, attribute: str) -> list[Move]:
+    return chain.place.registry.history(attribute)
+
+
+def test_only_works_on_those_named_and_keeps_what_is_known_of_others(chosen):
+    ran, before = chosen.nights["forced"], chosen.nights["real"]
+    assert ran.night.only == (FEW,)
+    assert [one.attribute for one in ran.night.tonight()] == [FEW]
+    rest = ALL - {FEW}
+    assert {name: ran.entry(name) for name in rest} == {name: before.entry(name) for name in rest}
+
+
+def test_a_night_of_the_past_counts_votes_by_their_own_time_and_does_not_replace(chosen):
+    ran = chosen.nights["past"]
+    entry = ran.entry(SMILING)
+    votes = table_of(chosen.place.store.read(f"votes/{SMILING}/2024-01.csv"), "votes.csv")
+    times = pd.to_datetime(votes["time"], utc=True)
+    later = int((times >= pd.Timestamp("2024-01-06", tz="UTC")).sum())
+    assert 0 < later < len(votes)
+    assert chosen.place.result(entry).reasons[LATER] == later
+    assert entry.rows["skipped"] == later
+    assert entry.rows["read"] == len(votes)
+    assert entry.outcome == "held"
+    champion = chosen.place.registry.champion(SMILING)
+    assert champion.number == 1
+    assert entry.reason == (
+        f"held: the champion, version 1, is of {champion.night}, newer than the night asked for"
+    )
+
+
+def test_settings_by_attribute_come_from_the_file(changed):
+    versions = {name: changed.place.registry.champion(name) for name in (BRIGHT, PLAIN)}
+    model = changed.place.registry.fetch(versions[BRIGHT])
+    other = changed.place.registry.fetch(versions[PLAIN])
+    assert model.settings.method == "paper"
+    assert model.settings.prune == 0.2
+    assert other.settings.method == "robust"
+    assert other.settings.replicates == 10
+
+
+def test_attributes_share_one_transform_that_a_new_item_does_not_change(shared):
+    first, second = shared.nights["first"], shared.nights["new row"]
+    assert first.entry(SMILING).shared == first.entry(BRIGHT).shared is not None
+    assert first.entry(PLAIN).shared is None
+    assert first.night.shared.keys() == {"features/faces"}
+    before, after = first.night.shared["features/faces"], second.night.shared["features/faces"]
+    assert before.components == after.components == 4
+    assert before.transform == after.transform
+    assert before.reduced != after.reduced
+    assert second.outcomes() == dict.fromkeys(ALL, "unchanged")
+    assert shared.versions["new row"] == shared.versions["first"]
+
+
+def test_a_model_of_shared_features_is_served_raw_ones(shared):
+    place = shared.place
+    features = features_in(place)
+    features.to_csv(place.directory / "features.csv", index=False)
+    script = (
+        "import mlflow, pandas, sys\n"
+        "mlflow.set_tracking_uri('sqlite:///urlr-registry/mlflow.db')\n"
+        f"model = mlflow.pyfunc.load_model('models:/{encoded(SMILING)}@champion')\n"
+        "model.predict(pandas.read_csv('features.csv')).to_csv(sys.stdout, index=False)\n"
+    )
+    served = pd.read_csv(io.StringIO(place.python(script))).set_index("item")["score"]
+    assert {LONELY, "newcomer"} < set(served.index)
+    registry = place.registry
+    ours = registry.fetch(registry.champion(SMILING)).score(features)
+    pd.testing.assert_series_equal(served, ours, check_names=False)
+    stored = table_of(
+        place.file(shared.nights["first"].entry(SMILING), "scores.parquet"), "s.parquet"
+    )
+    known = stored.set_index("item")["score"]
+    pd.testing.assert_series_equal(served[known.index], known, check_names=False)
+
+
+def test_what_cannot_be_run_says_so_in_one_line_and_leaves_nothing(new_place):
+    place, empty = small_place(new_place), new_place()
+    unknown, future, nothing = at_once(
+        [
+            lambda: place.urlr("nightly", "--quiet", "--only", "faces/smilling"),
+            lambda: place.urlr("nightly", "--quiet", "--as-of", "2999-01-01"),
+            lambda: empty.urlr("nightly", "--quiet"),
+        ]
+    )
+    nearest = "urlr: the store has no votes on faces/smilling. Did you mean faces/smiling"
+    assert unknown.stderr.startswith(nearest)
+    assert future.stderr == "urlr: --as-of 2999-01-01 lies in the future; give a past day.\n"
+    assert nothing.stderr.startswith(f"urlr: the store {empty.store.url} holds no votes; put dumps")
+    for done in (unknown, future, nothing):
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.count("\n") == 1
+    for one in (place, empty):
+        assert one.store.list("runs") == []

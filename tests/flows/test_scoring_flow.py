@@ -1,0 +1,74 @@
+"""`urlr score` by the champions of a registry: all at once on workers, or one."""
+
+import shutil
+
+import pandas as pd
+import pytest
+from pipeline import Place, PrefectApi, at_once, only_progress
+from registries import MLFLOW_WARNS, fitted, moved, registered
+
+pytestmark = MLFLOW_WARNS
+
+ATTRIBUTES = {"smiling": 1, "interestingness/food": 3}
+"""How many versions of each there are; the last is champion."""
+LIVE = {"smiling": 1, "interestingness/food": 2}
+"""After a rollback."""
+
+
+@pytest.fixture(scope="module")
+def place(new_place, tables) -> Place:
+    """A registry with champions, one of them not the last version, and a table of features."""
+    made: Place = new_place(URLR_WORKERS="2")
+    kept = made.directory / "urlr-registry"
+    kept.mkdir()
+    shutil.copy(tables, kept)
+    registry = made.registry
+    registry.prepare()
+    for attribute, count in ATTRIBUTES.items():
+        moved(registry, registered(registry, attribute, count))
+    registry.rollback("interestingness/food", run="by hand", why="for tests")
+    assert made.champions() == LIVE
+    fitted(0, features=True)[1].to_parquet(made.directory / "features.parquet")
+    return made
+
+
+def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
+    def alone(attribute: str, out: str):
+        return place.urlr("score", "--attribute", attribute, "features.parquet", "--out", out)
+
+    every, smiling, food = at_once(
+        [
+            lambda: place.urlr("score", "features.parquet", "--out", "scores.parquet"),
+            lambda: alone("smiling", "smiling.parquet"),
+            lambda: alone("interestingness/food", "food.parquet"),
+        ]
+    )
+    assert [every.returncode, smiling.returncode, food.returncode] == [0, 0, 0], every.stderr
+    assert only_progress(every.stderr), every.stderr
+    items = pd.read_parquet(place.directory / "features.parquet")["item"]
+    scores = pd.read_parquet(place.directory / "scores.parquet")
+    assert list(scores.columns) == ["item", "attribute", "version", "score"]
+    assert len(scores) == len(items) * len(LIVE)
+    for attribute, out in (("smiling", "smiling"), ("interestingness/food", "food")):
+        ours = scores[scores["attribute"] == attribute].set_index("item")
+        one = pd.read_parquet(place.directory / f"{out}.parquet").set_index("item")
+        assert (ours["version"] == LIVE[attribute]).all()
+        assert (one["version"] == LIVE[attribute]).all()
+        assert set(ours.index) == set(one.index) == set(items)
+        pd.testing.assert_series_equal(
+            ours["score"].sort_index(), one["score"].sort_index(), check_index_type=False
+        )
+    said = f"Scored {len(items)} items by 2 of 2 models into scores.parquet: {len(scores)} scores."
+    assert every.stdout.splitlines()[0] == said
+    runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["scoring"]}})
+    (run,) = (run for run in runs if run["parameters"]["out"] == "scores.parquet")
+    assert run["state_name"] == "Completed"
+    assert "scoring-summary" in prefect_api.artifacts(run)
+
+
+def test_a_misspelt_attribute_is_told_the_nearest(place):
+    done = place.urlr("score", "--attribute", "smilling", "features.parquet", "--out", "no.csv")
+    assert done.returncode == 1
+    wanted = "urlr: there is no champion of smilling. Did you mean smiling?\n"
+    assert (done.stdout, done.stderr) == ("", wanted)
+    assert not (place.directory / "no.csv").exists()
