@@ -29,8 +29,9 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Crashed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.night import ATTEMPTS, Asked, NightWork, night_work
+from flows.night import ATTEMPTS, Asked, NightWork
 from flows.night_report import sentence, summary_markdown, tau_rows
+from flows.night_start import night_work
 from flows.watching import tell
 from tasks.cluster import WorkError
 from tasks.results import Entry, Night

@@ -12,8 +12,8 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.night import started_workers
 from flows.night_report import as_markdown
+from flows.night_start import started_workers
 from flows.watching import tell
 from tasks.names import encoded
 from tasks.partitions import features_at

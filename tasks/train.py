@@ -123,7 +123,7 @@ def _gathered(order: Order) -> _Work:
     plain = {
         "dumps": sorted((dump.key, dump.etag) for dump in inputs.dumps),
         "features": digest_of(features),
-        "shared": order.shared,
+        "shared": order.shared and order.shared.rpartition("/")[2],  # its version, not its place
         "settings": settings_digest(order),
         "left_out": gathered.left_out,
         "as_of": order.as_of.isoformat() if order.as_of and gathered.left_out else None,

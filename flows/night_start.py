@@ -1,0 +1,247 @@
+"""The beginning of a night: the store is held, and what is to be done is known and staffed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.night import Asked, NightWork, unchanged
+from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
+from tasks.cluster import Cluster, existing_cluster, local_cluster
+from tasks.discover import Discovery, Inputs, discover
+from tasks.lease import Holder, taken
+from tasks.names import encoded
+from tasks.publish import Desk
+from tasks.registry import Registry, Standing
+from tasks.results import Entry, Order, Rival
+from tasks.runs import Past, Started, new_run, note_start, past_of, place_of
+from tasks.settings import Settings, SettingsError
+from tasks.store import Store
+from tasks.train import settings_digest
+from urlr.ids import plural, shown_some
+from urlr.settings import METHOD_VERSION
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def night_work(
+    settings: Settings, asked: Asked, *, say: Say, flow_run: str | None = None
+) -> Iterator[NightWork]:
+    """Hold the store, find out what is to be done, and get ready to do it.
+
+    `say` is told in a few words what is being waited for; `flow_run` is Prefect's id of the run.
+    """
+    started = datetime.now(UTC)
+    night = asked.night(started)
+    store = Store.at(settings.store, deadline=settings.call_deadline)
+    registry = Registry.at(settings.registry, artifacts=settings.artifacts)
+    run = new_run(started)
+    with ExitStack() as stack:
+        say("taking the store")
+        held = taken(store, Holder.here(run), seconds=settings.lease, grace=settings.lease_grace)
+        lease = stack.enter_context(held)
+        clock = _Clock()
+        say("looking for votes")
+        found = discover(store)
+        discovery = found.only(asked.only) if asked.only else found
+        past = past_of(store)
+        notes = _notes(past, found)
+        clock.lap("discover")
+        say("opening the registry")
+        registry.prepare()
+        if not asked.dry:
+            notes += registry.reconcile_all(before=lease.check)
+        standing = registry.standing()
+        holder = Holder.here(run)  # noted when nothing refuses to begin any more
+        note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
+        work = NightWork(
+            settings, asked, store, run, night, started, lease, registry, past, discovery, notes
+        )
+        clock.lap("registry")
+        if settings.shared_components:
+            _share(work, stack, say)
+            clock.lap("features")
+        _plan(work, standing)
+        if work.todo:
+            say(f"starting workers for {plural(len(work.todo), 'attribute')}")
+            _staff(work, stack, workers=min(settings.workers, len(work.todo)))
+        clock.lap("workers")
+        work.stages = clock.laps
+        timer = threading.Timer(settings.night_deadline, _out_of_time, [work])
+        timer.daemon = True
+        timer.start()
+        stack.callback(timer.cancel)
+        yield work
+
+
+def _plan(work: NightWork, standing: dict[str, Standing]) -> None:
+    """Sort the attributes into unchanged ones and those to be worked on."""
+    for one in work.discovery.refused:
+        if one.attribute:
+            work.entries[one.attribute] = work.failure(one.attribute, one.why)
+    known = work.past.known_by_name()
+    for inputs in work.discovery.attributes:
+        try:
+            order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
+        except (SettingsError, SharedFeaturesError) as error:
+            work.entries[inputs.attribute] = work.failure(inputs.attribute, str(error))
+            continue
+        before = work.past.entries.get(inputs.attribute)
+        if before is not None and _is_the_same(work, order, before, standing):
+            work.entries[inputs.attribute] = unchanged(before, work.run)
+        else:
+            work.todo[inputs.attribute] = order
+    for attribute, order in work.todo.items():
+        if attribute in standing:
+            rivals = _rivals(work, attribute, standing[attribute].number)
+            work.todo[attribute] = replace(order, rivals=rivals)
+
+
+def _rivals(work: NightWork, attribute: str, champion: int) -> tuple[Rival, ...]:
+    """The champion, and champions of the last nights that were not rolled back."""
+    withdrawn = work.registry.withdrawn(attribute)
+    nights = work.settings.gate.nights
+    return tuple(
+        Rival(one.number, ago, one.number == champion, one.place)
+        for one, ago in work.registry.rivals(attribute, nights=nights, today=work.night)
+        if one.number not in withdrawn
+    )
+
+
+def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
+    settings = work.settings
+    before = work.past.entries.get(inputs.attribute)
+    if inputs.features and folder_of(inputs) in work.unshared:
+        raise SharedFeaturesError(work.unshared[folder_of(inputs)])
+    shared = work.shared.get(folder_of(inputs)) if inputs.features else None
+    return Order(
+        store=work.store,
+        run=work.run,
+        place=place_of(work.run, encoded(inputs.attribute)),
+        inputs=inputs,
+        fit=settings.fit_of(inputs.attribute),
+        gate=settings.gate.rules(),
+        item_share=settings.held_out_items,
+        pair_share=settings.held_out_pairs,
+        most_rejected=settings.most_rejected,
+        method_version=METHOD_VERSION,
+        as_of=work.asked.as_of,
+        shared=None if shared is None else shared.transform,
+        reduced=() if shared is None else shared.reduced,
+        known=known,
+        before=None if before is None else before.place,
+    )
+
+
+def _is_the_same(
+    work: NightWork, order: Order, before: Entry, standing: dict[str, Standing]
+) -> bool:
+    """Whether last time's results are tonight's, told without reading a vote."""
+    if not work.settled(before) or work.asked.as_of is not None:
+        return False
+    if before.verdict == "published" and before.attribute not in standing:
+        return False  # the registry has lost it
+    return (
+        before.dumps == {source.key: source.etag for source in order.inputs.dumps}
+        and before.features == {source.key: source.etag for source in order.inputs.features}
+        and before.settings == settings_digest(order)
+        and before.shared == order.shared
+    )
+
+
+def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
+    """Reduce the tables of features that attributes share."""
+    tables = {folder_of(one): one.features for one in work.discovery.attributes if one.features}
+    before = {} if work.past.last is None else work.past.last.shared
+
+    def client() -> Any:
+        return _workers(work, stack, work.settings.workers).client
+
+    found = shared_tables(
+        tables,
+        before,
+        store=work.store,
+        run=work.run,
+        components=work.settings.shared_components,
+        refit=work.asked.refit,
+        client=client,
+        say=say,
+    )
+    work.shared = before | found.tables
+    work.unshared = found.failures
+
+
+def started_workers(settings: Settings, count: int) -> AbstractContextManager[Cluster]:
+    """Workers of this machine, or the cluster that the settings name."""
+    if settings.dask_address is None:
+        return local_cluster(workers=count, memory=settings.worker_memory)
+    return existing_cluster(
+        settings.dask_address,
+        plain=settings.dask_plain,
+        ca=settings.dask_ca,
+        cert=settings.dask_cert,
+        key=settings.dask_key,
+    )
+
+
+def _workers(work: NightWork, stack: ExitStack, count: int) -> Cluster:
+    """The workers, started when first needed."""
+    if work.cluster is None:
+        work.cluster = stack.enter_context(started_workers(work.settings, count))
+    return work.cluster
+
+
+def _staff(work: NightWork, stack: ExitStack, *, workers: int) -> None:
+    """Start the workers, the process that verifies, and the thread that publishes."""
+    checker = stack.enter_context(work.registry.verifier())
+    _workers(work, stack, workers).prepare(("tasks.train",))
+    work.publisher = ThreadPoolExecutor(1, "publisher")
+    stack.callback(work.publisher.shutdown, wait=True, cancel_futures=True)
+    work.desk = Desk(
+        work.registry,
+        checker,
+        work.run,
+        work.night,
+        work.lease.check,
+        force=work.asked.force,
+        dry=work.asked.dry,
+    )
+
+
+def _notes(past: Past, found: Discovery) -> list[str]:
+    notes = []
+    if past.unfinished:
+        notes.append(
+            f"{plural(len(past.unfinished), 'run')} before this did not finish "
+            f"({shown_some(list(past.unfinished))}); what they computed is used"
+        )
+    here = {one.attribute for one in found.attributes} | {one.attribute for one in found.refused}
+    if gone := sorted(set(past.entries) - here):
+        notes.append(f"no votes any more on {shown_some(gone)}; what is live stays live")
+    return notes
+
+
+def _out_of_time(work: NightWork) -> None:
+    work.notes.append(f"stopped: the night took longer than {work.settings.night_deadline:g} s")
+    work.stopping.set()
+
+
+class _Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def lap(self, stage: str) -> None:
+        """The stage that ends now."""
+        now = time.monotonic()
+        self.laps[stage] = now - self._last
+        self._last = now
