@@ -1,9 +1,14 @@
 """Shared by all tests: where the reference data lies, and helpers that tests import."""
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background by a shell: programs started here would not know Ctrl-C either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for room in ("urlr", "tasks", "flows", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))

@@ -78,9 +78,9 @@ def _compared(store: Store, planted: Planted, seconds: float, home: str) -> int:
     )
     _say(
         "\nWhere to look next:\n"
-        f"  cd {shlex.quote(home)}\n"
-        "  urlr status; urlr models photos/smiling; urlr rollback photos/smiling\n"
-        "  PREFECT_HOME=prefect prefect server start               # the flow runs\n"
+        f"  cd {shlex.quote(home)}; export PATH=$PWD/../.venv/bin:$PATH PREFECT_HOME=$PWD/prefect\n"
+        "  urlr status --store store; urlr models photos/smiling; urlr rollback photos/smiling\n"
+        "  prefect server start                                              # the flow runs\n"
         "  mlflow ui --backend-store-uri sqlite:///urlr-registry/mlflow.db   # the models"
     )
     return 1 if differing else 0
