@@ -20,10 +20,11 @@ from tasks.names import encoded
 from tasks.publish import Desk
 from tasks.registry import Registry, Standing
 from tasks.results import Entry, Order, Rival
-from tasks.runs import Past, Started, new_run, note_start, past_of, place_of
+from tasks.runs import Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
 from tasks.store import Store
 from tasks.train import settings_digest
+from urlr.errors import UrlrError
 from urlr.ids import plural, shown_some
 from urlr.settings import METHOD_VERSION
 
@@ -59,26 +60,37 @@ def night_work(
         if not asked.dry:
             notes += registry.reconcile_all(before=lease.check)
         standing = registry.standing()
-        holder = Holder.here(run)  # noted when nothing refuses to begin any more
+        holder = Holder.here(run)
         note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         work = NightWork(
             settings, asked, store, run, night, started, lease, registry, past, discovery, notes
         )
         clock.lap("registry")
-        if settings.shared_components:
-            _share(work, stack, say)
-            clock.lap("features")
-        _plan(work, standing)
-        if work.todo:
-            say(f"starting workers for {plural(len(work.todo), 'attribute')}")
-            _staff(work, stack, workers=min(settings.workers, len(work.todo)))
-        clock.lap("workers")
+        try:
+            _prepare(work, standing, stack, clock, say)
+        except UrlrError:
+            forget_start(store, run)
+            raise
         work.stages = clock.laps
         timer = threading.Timer(settings.night_deadline, _out_of_time, [work])
         timer.daemon = True
         timer.start()
         stack.callback(timer.cancel)
         yield work
+
+
+def _prepare(
+    work: NightWork, standing: dict[str, Standing], stack: ExitStack, clock: _Clock, say: Say
+) -> None:
+    """Find out what is to be done, and start whoever does it."""
+    if work.settings.shared_components:
+        _share(work, stack, say)
+        clock.lap("features")
+    _plan(work, standing)
+    if work.todo:
+        say(f"starting workers for {plural(len(work.todo), 'attribute')}")
+        _staff(work, stack, workers=min(work.settings.workers, len(work.todo)))
+    clock.lap("workers")
 
 
 def _plan(work: NightWork, standing: dict[str, Standing]) -> None:

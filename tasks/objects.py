@@ -154,9 +154,10 @@ class Directory:
         raise failure
 
     def folders(self, prefix: str) -> Names:
-        """Names of the directories right below a prefix."""
+        """Names of the directories right below a prefix that hold anything."""
         try:
-            return [entry.name for entry in os.scandir(self.root / prefix) if entry.is_dir()]
+            below = [entry for entry in os.scandir(self.root / prefix) if entry.is_dir()]
+            return [entry.name for entry in below if any(os.scandir(entry))]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

@@ -53,6 +53,11 @@ def note_start(store: Store, started: Started) -> None:
     store.create(f"{RUNS}/{started.run}/{STARTED}", _STARTS.to_bytes(started))
 
 
+def forget_start(store: Store, run: str) -> None:
+    """Take that back: the run was refused before it did anything."""
+    store.remove(f"{RUNS}/{run}/{STARTED}")
+
+
 def read_start(store: Store, run: str) -> Started | None:
     """Who began a run; None if it did not say."""
     key = f"{RUNS}/{run}/{STARTED}"
