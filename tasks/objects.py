@@ -156,8 +156,8 @@ class Directory:
     def folders(self, prefix: str) -> Names:
         """Names of the directories right below a prefix that hold anything."""
         try:
-            below = [entry for entry in os.scandir(self.root / prefix) if entry.is_dir()]
-            return [entry.name for entry in below if any(os.scandir(entry))]
+            below = [path for path in (self.root / prefix).iterdir() if path.is_dir()]
+            return [path.name for path in below if any(path.iterdir())]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
