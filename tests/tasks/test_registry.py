@@ -15,7 +15,6 @@ import pytest
 from registries import MLFLOW_WARNS, fitted, kept, publication, registered
 
 import urlr
-from tasks import registry as registry_module
 from tasks.names import encoded
 from tasks.registry import (
     NotRegistered,
@@ -24,6 +23,7 @@ from tasks.registry import (
     RegistryError,
     RegistryUnreachable,
 )
+from tasks.registry import registry as registry_module
 from tasks.registry.mlflow_client import Mlflow
 from tasks.registry.served_model import (
     EXAMPLES,

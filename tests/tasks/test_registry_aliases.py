@@ -27,7 +27,7 @@ CRASHES = """
 import os, pickle, signal, sys
 from datetime import date
 sys.path.insert(0, sys.argv[1])
-from tasks import alias_moves, registry as registry_module
+from tasks.registry import alias_moves, registry as registry_module
 from tasks.registry.mlflow_client import load
 registry, acts = pickle.load(open(sys.argv[2], "rb"))
 load()

@@ -198,7 +198,7 @@ def test_settings_that_need_features_say_so_without(here):
 
 def test_too_few_votes_to_judge_by_leave_a_result_without_a_judge(here):
     put(here, "votes/smiling/1.csv", "winner,loser\na,b\nb,c\na,c\n")
-    trained = train(order_of(here, pair_share=0.99, rivals=(Rival(1, 0, "runs/gone"),)))
+    trained = train(order_of(here, pair_share=0.99, rivals=(Rival(1, 0, True, "runs/gone"),)))
     assert trained.result.tau is None
     assert trained.result.unjudged != ""
     assert trained.result.methods == ()
@@ -245,7 +245,7 @@ def test_a_truth_that_cannot_be_used_is_named(here):
 
 def test_votes_without_features_are_ranked_alone(here):
     put(here, "votes/smiling/1.csv", simulated().votes)
-    trained = train(order_of(here, rivals=(Rival(1, 0, PLACE),)))
+    trained = train(order_of(here, rivals=(Rival(1, 0, True, PLACE),)))
     result = trained.result
     assert result.features == {}
     assert result.tau.n_votes > 0
@@ -268,7 +268,7 @@ def test_votes_without_features_are_ranked_alone(here):
 def test_the_method_of_the_paper_goes_all_the_way(here, fit):
     made = simulated()
     stored(here, replace(made, features=made.features.abs()))
-    trained = train(order_of(here, fit=fit, rivals=(Rival(1, 0, PLACE),)))
+    trained = train(order_of(here, fit=fit, rivals=(Rival(1, 0, True, PLACE),)))
     files = written(here, PLACE)
     assert model_from_bytes(files[MODEL]).settings == fit
     assert model_from_bytes(files[JUDGE]).settings == fit
@@ -312,6 +312,6 @@ def test_numbers_and_texts_may_name_items_side_by_side(here):
     put(here, "votes/smiling/2.parquet", pd.DataFrame({"winner": [1, 2, 1], "loser": [2, 3, 3]}))
     bridge = "".join(f'{{"winner": {n}, "loser": "{made.truth.index[n]}"}}\n' for n in (1, 2, 3))
     put(here, "votes/smiling/3.jsonl", bridge + bridge)
-    trained = train(order_of(here, rivals=(Rival(1, 0, PLACE),)))
+    trained = train(order_of(here, rivals=(Rival(1, 0, True, PLACE),)))
     assert trained.result.n_items == 11
     assert trained.champion.difference.plain.value == 0.0

@@ -146,7 +146,9 @@ def test_two_attempts_at_once_end_with_one_result(here):
 
 def test_held_against_itself_the_difference_is_exactly_nothing(night):
     store, _ = night
-    order = order_of(store, rivals=(Rival(7, 0, PLACE), Rival(6, 3, PLACE)), before=PLACE)
+    order = order_of(
+        store, rivals=(Rival(7, 0, True, PLACE), Rival(6, 3, False, PLACE)), before=PLACE
+    )
     trained = train(order)
     assert trained.reused
     assert trained.change is None
@@ -166,7 +168,11 @@ def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here
     here.create(f"runs/cut/{JUDGE}", store.read(f"{PLACE}/{JUDGE}")[:-100])
     here.create(f"runs/cut/{RESULT}", store.read(f"{PLACE}/{RESULT}"))
     here.create(f"runs/bare/{JUDGE}", store.read(f"{PLACE}/{JUDGE}"))
-    rivals = (Rival(3, 0, "runs/gone"), Rival(2, 1, "runs/cut"), Rival(1, 2, "runs/bare"))
+    rivals = (
+        Rival(3, 0, True, "runs/gone"),
+        Rival(2, 1, False, "runs/cut"),
+        Rival(1, 2, False, "runs/bare"),
+    )
     trained = train(order_of(here, rivals=rivals))
     assert trained.lost == (3, 2, 1)
     assert trained.champion is None
@@ -180,7 +186,7 @@ def test_a_champion_of_other_features_is_held_to_the_items_it_knows(here):
     features = made.features.reset_index()
     renamed = features.rename(columns={name: f"new_{name}" for name in features.columns[1:]})
     put(here, "features/all.csv", renamed)
-    rivals = (Rival(1, 0, PLACE),)
+    rivals = (Rival(1, 0, True, PLACE),)
     trained = train(order_of(here, run=OTHER, rivals=rivals, before=PLACE))
     assert trained.champion.difference.n_votes == trained.result.tau.n_votes
     assert trained.change.n_items == 30
