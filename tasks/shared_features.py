@@ -136,16 +136,15 @@ def reduce_parts(
     """
     shapes = _shapes(client, store, parts)
     orders: list[tuple[Partition, str]] = []
-    # Not by broadcast: of that the scheduler tells everybody who listens to it in a message that
-    # it cannot send, and loses them (distributed 2026.8).
-    [sent] = client.scatter([shared])
     for shape in shapes:
         _refuse_lacking(shape, shared.columns)
         for piece in partitions_of(shape, columns=shared.columns, rows=rows):
             orders.append((piece, f"{prefix}/part-{len(orders):05}.parquet"))
     pieces, keys = zip(*orders, strict=True)
+    # The transform goes with the orders: kept on the workers it would be moved to disk where memory
+    # is short, and a scheduler that broadcasts it loses whoever listens to it (distributed 2026.8).
     written: list[Reduced] = client.gather(
-        client.map(_reduce, pieces, keys, shared=sent, pure=False)
+        client.map(_reduce, pieces, keys, shared=shared, pure=False)
     )
     return written
 
