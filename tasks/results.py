@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
+from tasks.report.data import SelfTest
 from tasks.store import Store
 from urlr.errors import UrlrError
 from urlr.ids import shown
@@ -178,6 +179,28 @@ class Entry:
     attempts: int = 0
     computed: bool = False
     """Whether it was fitted in that run, not found as another left it."""
+    page: str | None = None
+    """Key of its page in the report of the run that last had results for it."""
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Rows that do not count, by reason."""
+    n_items: int = 0
+    n_people: int = 0
+    new_votes: int | None = None
+    """Votes that the last results did not have; None: there were none."""
+    new_people: int | None = None
+    """People who voted for the first time."""
+    left_share: float | None = None
+    """Share of choices for what was shown on the left; None where sides are not known."""
+    flagged: dict[str, int] = field(default_factory=dict)
+    """People not to trust, by verdict."""
+    self_test: SelfTest | None = None
+    size: int = 0
+    """Bytes of its dumps."""
+    live: int | None = None
+    """Version that serves."""
+    live_since: datetime | None = None
+    live_night: date | None = None
+    """The night whose votes it was made from."""
 
 
 @dataclass(frozen=True, slots=True)

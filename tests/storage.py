@@ -41,6 +41,7 @@ _OFF = (
     "-s3.port.lance=0",
     "-s3.autoCreateBucket=false",
     "-master.telemetry=false",
+    "-volume.max=100000",  # else free disk over 128 MB, and every bucket takes several volumes
 )
 
 
