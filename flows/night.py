@@ -18,7 +18,7 @@ from tasks.cluster import Cluster, WorkerDied, WorkError
 from tasks.discover import Discovery
 from tasks.lease import Lease
 from tasks.publish import Desk, publish
-from tasks.registry import Registry
+from tasks.registry import Registry, RegistryError, Standing
 from tasks.results import (
     NIGHTS,
     RUN,
@@ -148,7 +148,7 @@ class NightWork:
                 self.entries[attribute] = self.failure(attribute, "not reached before the end")
         self.stages["all"] = (_now() - self.started).total_seconds()
         kept = {name: one for name, one in self.past.entries.items() if name not in self.entries}
-        entries = dict(sorted((kept | self.entries).items()))
+        entries = self._live(dict(sorted((kept | self.entries).items())))
         state, reason = self._state()
         night = Night(
             run=self.run,
@@ -174,6 +174,15 @@ class NightWork:
             self.store.create(f"{RUNS}/{self.run}/{TAU}", table)
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
         return night
+
+    def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
+        """The entries with what serves now, which anybody may have rolled back meanwhile."""
+        try:
+            standing = self.registry.standing()
+        except RegistryError as error:
+            self.notes.append(f"what is live could not be asked at the end: {error}")
+            return entries
+        return {name: _with_live(one, standing.get(name)) for name, one in entries.items()}
 
     def _state(self) -> tuple[State, str]:
         failed = sorted(name for name, one in self.entries.items() if one.outcome == "failed")
@@ -264,6 +273,14 @@ def unchanged(before: Entry, run: str) -> Entry:
         seconds=0.0,
         attempts=0,
         computed=False,
+    )
+
+
+def _with_live(entry: Entry, standing: Standing | None) -> Entry:
+    if standing is None:
+        return replace(entry, live=None, live_since=None, live_night=None)
+    return replace(
+        entry, live=standing.number, live_since=standing.since, live_night=standing.night
     )
 
 

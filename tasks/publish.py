@@ -113,6 +113,15 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         seconds=0.0 if trained.reused else result.seconds,
         memory=result.memory,
         computed=not trained.reused,
+        reasons=result.reasons,
+        n_items=result.n_items,
+        n_people=result.n_people,
+        new_votes=trained.new_votes,
+        new_people=trained.new_people,
+        left_share=result.left_share,
+        flagged=result.flagged,
+        self_test=result.self_test,
+        size=sum(dump.size for dump in order.inputs.dumps),
     )
 
 

@@ -118,6 +118,10 @@ class Result:
     """CPU time of the work."""
     memory: int = field(compare=False)
     """Peak memory of the worker, in bytes."""
+    left_share: float | None = None
+    """Share of choices for what was shown on the left; None where sides are not known."""
+    self_test: SelfTest | None = None
+    """How well votes that were flipped on purpose are found; None where there are too few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,10 @@ class Trained:
     """Versions whose judge is no longer in the store."""
     change: OrderTau | None
     """Of the scores, with those of the last results."""
+    new_votes: int | None = None
+    """Votes more than in the last results; None where there are none, or they are these."""
+    new_people: int | None = None
+    """People who are not in the last results; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

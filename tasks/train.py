@@ -41,19 +41,21 @@ from tasks.gather import (
 )
 from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.read import ReadError, table_of, with_one_type
+from tasks.report.columns import left_share
+from tasks.report.earlier import SCORES, Earlier, earlier_results
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
 from tasks.split import SALT, Split, split_votes
 from tasks.store import Exists, NotThere, Store
 from tasks.write import result_tables, table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, UrlrError, VoteError
+from urlr.ballots import ballots_of
 from urlr.features import feature_table
 from urlr.ids import plural
 from urlr.model_file import model_bytes, model_from_bytes
 from urlr.spaces import FeatureMap
 from urlr.votes import VoteTable, vote_table
 
-JUDGE, MODEL = "judge.npz", "model.npz"
-SCORES, EXAMPLES = "scores.parquet", "examples.parquet"
+JUDGE, MODEL, EXAMPLES = "judge.npz", "model.npz", "examples.parquet"
 
 _N_EXAMPLES = 20
 
@@ -74,7 +76,17 @@ def train(order: Order) -> Trained:
         if result is None:
             result = _computed(order, work, used)
         champion, earlier, lost = _compared(order, work, result.place)
-        return Trained(result, reused, champion, earlier, lost, _change(order, result.place))
+        before = earlier_results(order.store, order.before, but=result.place)
+        return Trained(
+            result,
+            reused,
+            champion,
+            earlier,
+            lost,
+            change=_change(order.store, result.place, before),
+            new_votes=None if before is None else _n_votes(result) - before.n_votes,
+            new_people=_n_new_people(work.table, before),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +213,7 @@ def _computed(order: Order, work: _Work, used: float) -> Result:
         files=tuple(sorted(files)),
         seconds=time.process_time() - used,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        left_share=left_share(work.table),
     )
     try:
         store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))
@@ -346,19 +359,23 @@ def _rival_scores(order: Order, work: _Work, judge: _Judge, votes: pd.DataFrame)
         return _own_scores(judge.ranker)
 
 
-def _change(order: Order, place: str) -> OrderTau | None:
+def _change(store: Store, place: str, before: Earlier | None) -> OrderTau | None:
     """How alike the scores order the items as those of the last results did."""
-    if order.before is None or order.before == place:
+    if before is None:
         return None
-    tables = []
-    for where in (place, order.before):
-        key = f"{where}/{SCORES}"
-        try:
-            tables.append(table_of(order.store.read(key), order.store.address(key)))
-        except NotThere:
-            return None
-    tonight, before = (table.set_index("item")["score"] for table in tables)
-    return tau_between(tonight, before)
+    key = f"{place}/{SCORES}"
+    tonight = table_of(store.read(key), store.address(key)).set_index("item")["score"]
+    return tau_between(tonight, before.scores.set_index("item")["score"])
+
+
+def _n_new_people(votes: VoteTable, before: Earlier | None) -> int | None:
+    if before is None or before.people is None:
+        return None
+    return len({str(name) for name in ballots_of(votes).names} - before.people)
+
+
+def _n_votes(result: Result) -> int:
+    return result.rows["used"] + result.rows["ties"]
 
 
 def _files(work: _Work, ranker: Ranker) -> dict[str, bytes]:

@@ -58,6 +58,8 @@ class Standing:
     number: int
     since: datetime | None
     """None where somebody moved the alias by hand and no run has noted it yet."""
+    night: date | None = None
+    """The night it was made in; None where no move by a night tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,12 @@ class Registry:
         for one in self._models():
             if one.champion is not None:
                 moves = [move for move in one.moves if move.done and move.to == one.champion]
-                found[one.attribute] = Standing(one.champion, moves[-1].done if moves else None)
+                nights = [move.night for move in moves if not move.rollback]
+                found[one.attribute] = Standing(
+                    one.champion,
+                    moves[-1].done if moves else None,
+                    nights[0] if nights else None,
+                )
         return found
 
     def version(self, attribute: str, number: int) -> Version:
