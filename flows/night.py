@@ -234,7 +234,8 @@ class NightWork:
         if not entry.verdict or entry.key is None:
             return False
         if entry.verdict == "held":
-            return not self.asked.force
+            thawed = entry.frozen and not self.settings.is_frozen(entry.attribute)
+            return not (self.asked.force or thawed)
         return True
 
     def failure(self, attribute: str, text: str) -> Entry:

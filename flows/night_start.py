@@ -149,6 +149,7 @@ def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
         reduced=() if shared is None else shared.reduced,
         known=known,
         before=None if before is None else before.place,
+        frozen=settings.is_frozen(inputs.attribute),
     )
 
 

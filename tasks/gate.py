@@ -24,6 +24,7 @@ from tasks.evaluate import Comparison, Estimate, VoteTau
 from urlr.ids import plural, shown
 
 Rule = Literal[
+    "frozen",
     "too few votes",
     "no better than chance",
     "first model",

@@ -62,6 +62,7 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         verdict="published" if verdict.publish else "held",
         reason=verdict.reason,
         replaced=replaced,
+        frozen=order.frozen and not verdict.publish,
     )
     if desk.dry:
         return replace(entry, reason=f"dry run: {verdict.reason}")
@@ -135,6 +136,9 @@ def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
 
 def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Desk) -> Verdict:
     result = trained.result
+    if order.frozen:  # by the settings, which --force does not override
+        reason = "held: the settings freeze this attribute (URLR_FROZEN); it stays as it is"
+        return Verdict(False, reason, "frozen", False, False)
     if champion is not None and order.as_of is not None and desk.night < champion.night:
         return _held(
             f"held: the champion, version {champion.number}, is of {champion.night}, newer than "

@@ -71,6 +71,8 @@ class Order:
     before: str | None = None
     """Place of the last results, to tell what changed."""
     rivals: tuple[Rival, ...] = ()
+    frozen: bool = False
+    """Whether the champion is to stay, whatever the gate says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,8 @@ class Entry:
     self_test: SelfTest | None = None
     size: int = 0
     """Bytes of its dumps."""
+    frozen: bool = False
+    """Whether it was held because the champion is to stay."""
     live: int | None = None
     """Version that serves."""
     live_since: datetime | None = None

@@ -129,6 +129,16 @@ class Settings(BaseSettings):
     held_out_items: Share = Field(0.1, description="Share of items whose votes are kept for tests.")
     held_out_pairs: Share = Field(0.1, description="Share of pairs whose votes are kept for tests.")
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))
+    frozen: tuple[str, ...] = Field(
+        (),
+        description="Attributes, or patterns such as interestingness/*, whose champion stays as it "
+        "is: challengers are trained, judged and held. [\"*\"] freezes all.",
+    )
+    metrics_dir: Path | None = Field(
+        None,
+        description="Directory that gets urlr.prom after every night, for node_exporter's textfile "
+        "collector.",
+    )
     shared_components: int = Field(
         0,
         ge=0,
@@ -175,6 +185,10 @@ class Settings(BaseSettings):
                 f"the settings of {shown(attribute)} by [attributes] {patterns}: "
                 f"{str(error).rstrip('.')}; set it in {FILE}."
             ) from None
+
+    def is_frozen(self, attribute: str) -> bool:
+        """Whether the champion of an attribute is to stay as it is."""
+        return any(_is_for(pattern, attribute) for pattern in self.frozen)
 
     def _chosen_for(self, attribute: str) -> dict[str, Any]:
         chosen = dict(self.fit)
