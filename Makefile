@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test check demo demo-fit bench bench-nightly quality clean
+.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly quality clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -21,7 +21,13 @@ check: env       ## style and types
 	$(VENV)/bin/mypy
 
 test: check      ## style, types and the test suite
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
+
+test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
+	$(VENV)/bin/python -m pytest tests/deploy
+
+system:          ## the Debian packages that tests need: a browser, Prometheus, PostgreSQL
+	deploy/install-test-programs.sh
 
 demo: env        ## a simulated store, two nights of `urlr nightly`, and what people see
 	$(VENV)/bin/python -m tests.demo demo
