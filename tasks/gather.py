@@ -58,6 +58,8 @@ class Gathered:
     """Rows not in `votes`, by reason."""
     newest: datetime | None
     """Time of the newest vote, if votes have times."""
+    times: pd.Series[Any] | None
+    """When each of the votes was cast, missing where a cell is no time."""
 
 
 def gather_votes(
@@ -75,15 +77,16 @@ def gather_votes(
     frames = [_dump(store, dump, attribute) for dump in dumps]
     rows = {dump.key: len(frame) for dump, frame in zip(dumps, frames, strict=True)}
     votes = _together([frame for frame in frames if len(frame)] or frames[:1])
-    times = _times(votes["time"]) if "time" in votes else None
+    times = moments(votes["time"]) if "time" in votes else None
     left_out: dict[str, int] = {}
     if as_of is not None:
         votes, left_out = _up_to(votes, times, as_of)
     newest = None
     if times is not None:
-        counted = times.loc[votes.index].max()
-        newest = None if counted is pd.NaT else counted.to_pydatetime(warn=False)
-    return Gathered(votes.reset_index(drop=True), rows, left_out, newest)
+        times = times.loc[votes.index].reset_index(drop=True)
+        last = times.max()
+        newest = None if last is pd.NaT else last.to_pydatetime(warn=False)
+    return Gathered(votes.reset_index(drop=True), rows, left_out, newest, times)
 
 
 def gather_features(
@@ -214,7 +217,7 @@ def _same_type(frames: list[pd.DataFrame], names: list[str]) -> list[pd.DataFram
     return frames
 
 
-def _times(column: pd.Series[Any]) -> pd.Series[Any]:
+def moments(column: pd.Series[Any]) -> pd.Series[Any]:
     """Moments in UTC, missing where a cell is none: dates, ISO texts, seconds or milliseconds."""
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         times = pd.to_datetime(column, utc=True)

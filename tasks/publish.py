@@ -15,6 +15,7 @@ from tasks.gate import Earlier, Verdict, decide
 from tasks.read import table_of
 from tasks.registry import Publication, Registry, Verifier, Version
 from tasks.registry.alias_history import last_done
+from tasks.report.page_file import PAGE
 from tasks.results import Entry, Order, Result, Trained
 from tasks.train import EXAMPLES, JUDGE, MODEL
 from urlr.errors import UrlrError
@@ -174,7 +175,8 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
     files = {
         name: store.read(f"{result.place}/{name}")
         for name in result.files
-        if name not in (MODEL, EXAMPLES, "verdicts.parquet", "rejected.parquet")
+        if name not in (MODEL, EXAMPLES, PAGE, "verdicts.parquet", "rejected.parquet")
+        and not name.endswith(".js")
     }
     examples = f"{result.place}/{EXAMPLES}"
     return Publication(

@@ -264,14 +264,16 @@ T = TypeVar("T")
 class Record(Generic[T]):
     """Reads and writes records of one kind as JSON."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], *, compact: bool = False) -> None:
         self._name = kind.__name__.lower()
+        self._layout: dict[str, Any] = {"separators": (",", ":")} if compact else {"indent": 1}
         self._adapter: TypeAdapter[Any] = TypeAdapter(kind)
 
     def to_bytes(self, record: T) -> bytes:
         """The record as JSON."""
         plain = _strict(self._adapter.dump_python(record, mode="json"))
-        return (json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, **self._layout)
+        return f"{text}\n".encode("utf-8", "surrogatepass")
 
     def from_bytes(self, data: bytes, where: str) -> T:
         """Read a record that lies at `where`."""

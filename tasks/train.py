@@ -41,8 +41,11 @@ from tasks.gather import (
 )
 from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.read import ReadError, table_of, with_one_type
+from tasks.report.attribute_page import vote_parts
 from tasks.report.columns import left_share
 from tasks.report.earlier import SCORES, Earlier, earlier_results
+from tasks.report.evidence import Fitted, page_of, self_tested
+from tasks.report.page_file import PAGE, PAGES
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
 from tasks.split import SALT, Split, split_votes
 from tasks.store import Exists, NotThere, Store
@@ -73,10 +76,11 @@ def train(order: Order) -> Trained:
         work = _gathered(order)
         result = _known_result(order, work.key)
         reused = result is not None
+        place = order.place if result is None else result.place
+        before = earlier_results(order.store, order.before, but=place)
         if result is None:
-            result = _computed(order, work, used)
+            result = _computed(order, work, before, used)
         champion, earlier, lost = _compared(order, work, result.place)
-        before = earlier_results(order.store, order.before, but=result.place)
         return Trained(
             result,
             reused,
@@ -160,7 +164,7 @@ def _known_result(order: Order, key: str) -> Result | None:
     return None
 
 
-def _computed(order: Order, work: _Work, used: float) -> Result:
+def _computed(order: Order, work: _Work, before: Earlier | None, used: float) -> Result:
     store, inputs = order.store, order.inputs
     rows, reasons = _accounts(order, work)
     try:
@@ -175,14 +179,31 @@ def _computed(order: Order, work: _Work, used: float) -> Result:
         raise ReadError(f"{store.address(table.key)}: {error}") from None
     shared = _shared(store, order.shared)
     truth = _truth(order, ranker)
-    files = _files(work, ranker) | {EXAMPLES: _examples(order, work, ranker)}
+    verdicts = _verdicts(work, ranker)
+    fitted = Fitted(
+        attribute=inputs.attribute,
+        votes=work.table,
+        features=work.features,
+        split=work.split,
+        ranker=ranker,
+        judge=judge,
+        verdicts=verdicts,
+        rows=rows,
+        reasons=reasons,
+        methods=methods,
+        times=work.gathered.times,
+        before=before,
+    )
+    test = self_tested(work.table, work.features, ranker)
+    page = vote_parts(page_of(fitted, test))
+    files = _files(ranker, verdicts) | {EXAMPLES: _examples(order, work, ranker)}
+    files |= page.files | {PAGE: PAGES.to_bytes(page.page)}
     files[MODEL] = model_bytes(_behind(ranker, shared))
     if judge is not None:
         files[JUDGE] = model_bytes(judge)
     for name, data in files.items():
         store.create(f"{order.place}/{name}", data)
     people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
-    verdicts = people["verdict"].value_counts()
     result = Result(
         attribute=inputs.attribute,
         key=work.key,
@@ -202,7 +223,7 @@ def _computed(order: Order, work: _Work, used: float) -> Result:
         n_people=len(people),
         flagged={
             str(name): int(count)
-            for name, count in verdicts.items()
+            for name, count in people["verdict"].value_counts().items()
             if name not in ("fine", "too few votes")
         },
         tau=tau,
@@ -214,6 +235,7 @@ def _computed(order: Order, work: _Work, used: float) -> Result:
         seconds=time.process_time() - used,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         left_share=left_share(work.table),
+        self_test=test,
     )
     try:
         store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))
@@ -378,11 +400,13 @@ def _n_votes(result: Result) -> int:
     return result.rows["used"] + result.rows["ties"]
 
 
-def _files(work: _Work, ranker: Ranker) -> dict[str, bytes]:
-    tables = result_tables(ranker)
-    origin = work.votes[["dump", "row"]]
-    tables["verdicts"] = tables["verdicts"].assign(dump=origin["dump"], row=origin["row"])
-    tables["path"] = path_table(tables["verdicts"])
+def _verdicts(work: _Work, ranker: Ranker) -> pd.DataFrame:
+    """A verdict on every vote, and where the vote came from."""
+    return ranker.verdicts.assign(dump=work.votes["dump"], row=work.votes["row"])
+
+
+def _files(ranker: Ranker, verdicts: pd.DataFrame) -> dict[str, bytes]:
+    tables = result_tables(ranker) | {"verdicts": verdicts, "path": path_table(verdicts)}
     files = {
         f"{name}.parquet": table_bytes(table, f"{name}.parquet") for name, table in tables.items()
     }

@@ -159,9 +159,9 @@ class Group:
 
     people: Positions
     n_votes: int
-    inside: float
-    """Share of votes on pairs that two of them judged on which they agree."""
-    outside: float
+    inside: float | None
+    """Share of the votes of two of them on one pair that agree; None where they share none."""
+    outside: float | None
     """The same between them and all others."""
     items_up: Positions
     """Items they favour most, against the consensus."""

@@ -1,0 +1,65 @@
+"""Which attributes got worse tonight, chance among many attributes taken into account.
+
+Each attribute that went through the gate is one test: is its new model's tau below the champion's,
+on the same held-out votes? Of a thousand such tests fifty fall below 0.05 though nothing changed.
+So the bar is set by Benjamini and Hochberg: of the attributes named here, on average at most a
+share of `level` is named by chance, where tests are independent or err in the same direction.
+The gate asks another question, about one model at a time, and holds on its own terms.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy import optimize, stats
+
+from tasks.evaluate import VoteTau
+from tasks.results import Entry, Night
+
+LEVEL = 0.05
+_MOST = 2.0
+"""Largest difference of two taus; intervals are cut off there."""
+_ENDLESS = 1e6
+"""Degrees of freedom that are as good as any number of them."""
+
+
+def regressed(night: Night, *, level: float = LEVEL) -> list[Entry]:
+    """Attributes judged tonight that are worse than their champion, the surest first."""
+    judged = [
+        (_by_chance(entry.difference), entry)
+        for entry in night.tonight()
+        if entry.outcome in ("published", "held")
+        if entry.difference is not None and entry.difference.deciding is not None
+    ]
+    if not judged:
+        return []
+    adjusted = stats.false_discovery_control([chance for chance, _ in judged], method="bh")
+    worse = [pair for pair, share in zip(judged, adjusted, strict=True) if share <= level]
+    return [entry for _, entry in sorted(worse, key=lambda pair: (pair[0], pair[1].attribute))]
+
+
+def _by_chance(difference: VoteTau) -> float:
+    """Probability of a difference this far below zero if the two were equally good."""
+    found = difference.deciding
+    if found is None or not math.isfinite(found.error):
+        return 1.0
+    if found.error == 0.0:  # everybody drawn says the same
+        return 0.0 if found.value < 0 else 1.0
+    whole = [end for end in (found.low, found.high) if abs(end) < _MOST]
+    if not whole:
+        return 1.0  # the interval is all that is possible
+    freedom = _freedom(abs(whole[0] - found.value) / found.error, difference.level)
+    return float(stats.t.cdf(found.value / found.error, freedom))
+
+
+def _freedom(reach: float, level: float) -> float:
+    """Degrees of freedom of an interval that reaches so many standard errors to either side."""
+
+    def excess(freedom: float) -> float:
+        return float(stats.t.ppf(0.5 + level / 2, freedom)) - reach
+
+    if excess(1.0) <= 0:
+        return 1.0
+    if excess(_ENDLESS) >= 0:
+        return math.inf
+    return float(optimize.brentq(excess, 1.0, _ENDLESS))

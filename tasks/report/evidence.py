@@ -1,0 +1,302 @@
+"""What the page of an attribute shows, gathered from its fit: made by the worker that has it all.
+
+Everything here follows from the votes, the features, the settings and, for what is new, from the
+last results; same input, same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from tasks.evaluate import Judged
+from tasks.report.columns import (
+    counts,
+    items_of,
+    listed_votes,
+    numbers,
+    people_of,
+    votes_of,
+)
+from tasks.report.data import (
+    AttributePage,
+    Cluster,
+    Concentration,
+    Diagnostics,
+    Enough,
+    Explorer,
+    Group,
+    Interval,
+    Items,
+    Moves,
+    SelfTest,
+)
+from tasks.report.earlier import Earlier
+from tasks.split import Split
+from urlr import Ranker
+from urlr.ballots import ballots_of
+from urlr.concentration import concentration
+from urlr.contradictions import contradictions
+from urlr.explorer import explore
+from urlr.ids import positions
+from urlr.moves import moved
+from urlr.self_test import self_test
+from urlr.sufficiency import enough_votes
+from urlr.verdicts import VERDICT_REASONS
+from urlr.votes import VoteTable
+
+_RESIDUAL_BINS = 20
+_COMPONENTS = 10
+_VOTE_BINS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, and what it was made from."""
+
+    attribute: str
+    votes: VoteTable
+    features: pd.DataFrame | None
+    split: Split
+    ranker: Ranker
+    """Of all votes."""
+    judge: Ranker | None
+    """Of the train votes; None where they could not be ranked."""
+    verdicts: pd.DataFrame
+    """With `dump` and `row` where votes come from several files."""
+    rows: dict[str, int]
+    reasons: dict[str, int]
+    methods: tuple[Judged, ...] = ()
+    times: pd.Series[Any] | None = None
+    """When each row was cast."""
+    before: Earlier | None = None
+
+
+def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
+    """Everything the page shows, with all votes that it lists."""
+    ranker = fitted.ranker
+    before = fitted.before
+    items = items_of(ranker, fitted.features)
+    people = people_of(ranker, fitted.verdicts, None if before is None else before.people)
+    listed = listed_votes(fitted.verdicts)
+    votes = votes_of(
+        listed,
+        _whys(fitted, listed, items),
+        items=ranker.scores["item"],
+        people=people.name,
+        reasons=VERDICT_REASONS,
+        times=fitted.times,
+    )
+    return AttributePage(
+        attribute=fitted.attribute,
+        rows=fitted.rows,
+        reasons_not_counted=fitted.reasons,
+        items=items,
+        people=people,
+        reasons=VERDICT_REASONS,
+        n_pruned=ranker.facts.n_pruned_votes,
+        n_turned=ranker.facts.n_turned_votes,
+        summary=ranker.summary(),
+        explorer=_explorer(fitted),
+        concentration=_concentration(fitted, people.name),
+        self_test=test,
+        diagnostics=_diagnostics(fitted),
+        moves=None if before is None else _moves(ranker, before),
+        n_listed=len(listed),
+        n_per_part=max(len(listed), 1),
+        votes=votes,
+    )
+
+
+def self_tested(
+    votes: VoteTable, features: pd.DataFrame | None, ranker: Ranker
+) -> SelfTest | None:
+    """Flip some votes on purpose, in a copy, and see how well they are found."""
+    rng = np.random.default_rng(ranker.settings.seed)
+    found = self_test(votes, features, ranker.settings, like=ranker, rng=rng)
+    if found is None:
+        return None
+    auc = Interval(found.auc.value, found.auc.low, found.auc.high)
+    return SelfTest(found.n_votes, found.n_flipped, auc, found.recall, found.lift)
+
+
+def _whys(fitted: Fitted, listed: pd.DataFrame, items: Items) -> Sequence[str | None]:
+    """What each pruned vote contradicts, in words."""
+    place = pd.Series(np.arange(len(fitted.verdicts)), fitted.verdicts.index)
+    pruned = listed["pruned"].to_numpy(np.bool_)
+    found = contradictions(
+        fitted.verdicts,
+        fitted.ranker.scores,
+        rows=place.loc[listed.index].to_numpy()[pruned],
+        by_features=fitted.features is not None,
+        log_odds=fitted.ranker.settings.method == "robust",
+    )
+    words: list[str | None] = [None] * len(listed)
+    for number, at in enumerate(np.flatnonzero(pruned)):
+        words[at] = found.sentence(number, items.name)
+    return words
+
+
+def _explorer(fitted: Fitted) -> Explorer | None:
+    if fitted.judge is None:
+        return None
+    split, ranker = fitted.split, fitted.ranker
+    counted = fitted.rows["used"] + fitted.rows["ties"]
+    held_out = pd.concat([split.held_out, split.unseen])
+    found = explore(
+        split.train,
+        held_out if fitted.features is not None else split.held_out,
+        fitted.features,
+        ranker.settings,
+        chosen=min(ranker.facts.n_pruned_votes / max(counted, 1), 0.99),
+        like=fitted.judge,
+    )
+    if found is None:
+        return None
+    place = positions(pd.Index(ranker.scores["item"]), found.items)
+    return Explorer(
+        share=numbers(found.share),
+        n_pruned=counts(found.n_pruned),
+        agreement=numbers(found.agreement),
+        low=numbers(found.low),
+        high=numbers(found.high),
+        top=tuple(counts(place[row]) for row in found.top),
+        tau_chosen=numbers(found.tau_chosen),
+        chosen=float(found.chosen),
+        n_held_out=found.n_held_out,
+    )
+
+
+def _concentration(fitted: Fitted, people: Sequence[str]) -> Concentration:
+    ranker = fitted.ranker
+    found = concentration(fitted.votes, times=fitted.times, people=ranker.people)
+    known = pd.Index(ranker.scores["item"])
+    person_at = {name: place for place, name in enumerate(people)}
+
+    def item_places(items: Sequence[Any]) -> tuple[int, ...]:
+        return counts(positions(known, pd.Index(list(items), dtype=known.dtype)))
+
+    clusters = tuple(
+        Cluster(
+            one.kind,
+            str(one.name),
+            one.n_votes,
+            one.n_contrary,
+            one.expected,
+            one.p_value,
+            one.q_value,
+            one.words,
+        )
+        for one in found.clusters
+    )
+    groups = tuple(
+        Group(
+            tuple(person_at[str(name)] for name in one.people if str(name) in person_at),
+            one.n_votes,
+            one.inside,
+            one.outside,
+            item_places(one.items_up),
+            item_places(one.items_down),
+            one.words,
+        )
+        for one in found.groups
+    )
+    return Concentration(clusters, groups, found.n_tests, found.level)
+
+
+def _moves(ranker: Ranker, before: Earlier) -> Moves:
+    found = moved(ranker.scores, before.scores)
+    known = pd.Index(ranker.scores["item"])
+    return Moves(
+        since=before.run,
+        item=counts(positions(known, pd.Index(list(found.item), dtype=known.dtype))),
+        before=found.before,
+        before_low=found.before_low,
+        before_high=found.before_high,
+        n_compared=found.n_compared,
+        n_new=found.n_new,
+    )
+
+
+def _diagnostics(fitted: Fitted) -> Diagnostics:
+    ranker, facts = fitted.ranker, fitted.ranker.facts
+    per_item = ranker.scores["n_votes"].to_numpy(np.float64)
+    edges, histogram = _histogram(per_item, _VOTE_BINS, whole=True)
+    residual_edges, residuals = _histogram(_residuals(fitted), _RESIDUAL_BINS)
+    return Diagnostics(
+        n_votes=fitted.rows["used"] + fitted.rows["ties"],
+        n_items=facts.n_items,
+        n_edges=facts.n_edges,
+        n_components=facts.n_components,
+        component_sizes=_component_sizes(fitted.votes),
+        votes_per_item=histogram,
+        votes_per_item_edges=edges,
+        residual_edges=residual_edges,
+        residuals=residuals,
+        solver=facts.solver,
+        violation=facts.violation,
+        ridge=facts.ridge,
+        methods=tuple(
+            (one.method, _tau(one.held_out), _tau(one.unseen)) for one in fitted.methods
+        ),
+        warnings=facts.warnings,
+        notes=facts.notes,
+        enough=_enough(fitted),
+    )
+
+
+def _enough(fitted: Fitted) -> Enough:
+    rng = np.random.default_rng(fitted.ranker.settings.seed)
+    found = enough_votes(fitted.votes, fitted.features, fitted.ranker, rng=rng)
+    of = found.reliability
+    return Enough(
+        reliability=None if of is None else Interval(of.value, of.low, of.high),
+        votes=numbers(found.votes),
+        expected=numbers(found.expected),
+        words=found.words,
+    )
+
+
+def _residuals(fitted: Fitted) -> Any:
+    """How far each vote is from what the ranking gives it."""
+    counted = fitted.verdicts[fitted.verdicts["status"].isin(["used", "tie"])]
+    margin = counted["margin"].to_numpy(np.float64, na_value=np.nan)
+    claimed = np.where(counted["status"] == "tie", 0.0, 1.0)
+    if fitted.ranker.settings.method == "robust":  # as probabilities
+        claimed, margin = 0.5 + 0.5 * claimed, 1.0 / (1.0 + np.exp(-np.clip(margin, -50.0, 50.0)))
+    residual = np.abs(claimed - margin)
+    return residual[np.isfinite(residual)]
+
+
+def _histogram(
+    values: Any, bins: int, *, whole: bool = False
+) -> tuple[tuple[float | None, ...], tuple[int, ...]]:
+    if len(values) == 0:
+        return (), ()
+    most = float(values.max())
+    edges = np.linspace(0.0, max(most, 1e-9), bins + 1)
+    if whole:  # bins of as many whole numbers each
+        step = max(1, int(np.ceil((most + 1) / bins)))
+        edges = np.arange(0, most + 1 + step, step, dtype=np.float64)
+    return numbers(edges), counts(np.histogram(values, edges)[0])
+
+
+def _component_sizes(votes: VoteTable) -> tuple[int, ...]:
+    ballots = ballots_of(votes)
+    n = len(votes.items)
+    ones = np.ones(ballots.rows.n_rows, np.int8)
+    pairs = coo_array((ones, (ballots.rows.winner, ballots.rows.loser)), (n, n))
+    _, label = connected_components(pairs, directed=False)
+    return counts(np.sort(np.bincount(label))[::-1][:_COMPONENTS])
+
+
+def _tau(found: Any) -> float | None:
+    if found is None or found.deciding is None:
+        return None
+    return float(found.deciding.value)
