@@ -58,6 +58,8 @@ written into DIR, whole or not at all:
   annotators.csv  one row per person, worst first, if the votes have names
   rejected.csv    votes that cannot be used, each with its reason, if any
   summary.txt     what was done and what to look at
+  report.html     all of this as a page, with the path explorer and every pruned
+                  vote explained; opens offline
 """
 
 _SCORE_ABOUT = """\
@@ -188,13 +190,20 @@ def _fit(arguments: argparse.Namespace) -> None:
                 features = read_features(arguments.features)
                 votes, features = match_ids(votes, features)
             ranker = urlr.fit(votes, features, progress=progress, **asdict(settings))
+            pages = {}
+            if arguments.report:
+                progress("making the report", 0.0)
+                from tasks.report.fit_page import fit_page
+
+                pages = fit_page(ranker, features, name=Path(arguments.votes).name)
             progress("writing the results", 0.0)
-            written = write_results(ranker, workplace, form=arguments.format)
+            written = write_results(ranker, workplace, form=arguments.format, report=pages)
     shown_out = shlex.quote(arguments.out)
     _say(ranker.summary())
     _say(f"\nWrote {', '.join(written)} to {shown_out}.")
     if features is None:
-        _say(f"Look at {shown_out}/scores.{arguments.format}; features would let it score others.")
+        look = "report.html" if arguments.report else f"scores.{arguments.format}"
+        _say(f"Look at {shown_out}/{look}; features would let it score others.")
     else:
         model = shlex.quote(str(out / "model.npz"))
         _say(f"Next: urlr score {model} NEW_FEATURES.csv --out scores.csv")
@@ -229,7 +238,7 @@ def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) ->
     import urlr
     from tasks.read import read_features
     from tasks.score_table import ranked
-    from tasks.write import WriteError, published_file, write_table
+    from tasks.write import WriteError, published_file, write_result_table
     from urlr.ids import plural, shown_some
 
     if model.is_dir():
@@ -238,7 +247,7 @@ def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) ->
         raise WriteError(f"--out {out} is a file to be read; give another name.")
     with published_file(out, overwrite=overwrite) as workplace:
         table = ranked(urlr.load(model).score(read_features(features)))
-        write_table(table, workplace)
+        write_result_table(table, workplace)
     best = shown_some(table["item"].head(3).tolist())
     _say(f"Scored {plural(len(table), 'item')} into {shlex.quote(str(out))}. Top: {best}.")
 
@@ -246,6 +255,7 @@ def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) ->
 def _parser() -> argparse.ArgumentParser:
     from flows.import_command import add_import
     from flows.nightly_command import add_nightly_commands
+    from flows.report_command import add_report
 
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
@@ -255,6 +265,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_score(commands)
     add_import(commands, say=_say)
     add_nightly_commands(commands, say=_say)
+    add_report(commands, say=_say)
     return parser
 
 
@@ -277,6 +288,12 @@ def _add_fit(commands: Any) -> None:
     )
     fit.add_argument(
         "--overwrite", action="store_true", help="replace the results of an earlier fit in DIR"
+    )
+    fit.add_argument(
+        "--no-report",
+        dest="report",
+        action="store_false",
+        help="write no report.html, which takes about as long as the fit",
     )
     fit.add_argument("--quiet", action="store_true", help="show no progress")
     method = fit.add_argument_group("the method")

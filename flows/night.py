@@ -16,9 +16,13 @@ from datetime import UTC, date, datetime, timedelta
 from flows.night_report import tau_table
 from tasks.cluster import Cluster, WorkerDied, WorkError
 from tasks.discover import Discovery
+from tasks.freshness import earlier_nights, is_current
 from tasks.lease import Lease
+from tasks.metrics import night_metrics, write_textfile
 from tasks.publish import Desk, publish
 from tasks.registry import Registry, RegistryError, Standing
+from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
+from tasks.report.site import METRICS, point_to, report_key, write_overview, write_page
 from tasks.results import (
     NIGHTS,
     RUN,
@@ -33,7 +37,7 @@ from tasks.runs import RUNS, Past
 from tasks.settings import Settings
 from tasks.store import Store, Unreachable
 from tasks.train import train
-from tasks.write import table_bytes
+from tasks.write import for_spreadsheets, table_bytes
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
 
@@ -96,6 +100,8 @@ class NightWork:
     stages: dict[str, float] = field(default_factory=dict)
     cluster: Cluster | None = None
     shared: dict[str, SharedTable] = field(default_factory=dict)
+    standing: dict[str, Standing] = field(default_factory=dict)
+    """The champions when the night began."""
     unshared: dict[str, str] = field(default_factory=dict)
     """Why features could not be reduced, by folder."""
     desk: Desk | None = None
@@ -146,10 +152,10 @@ class NightWork:
         for attribute in self.todo:
             if attribute not in self.entries:
                 self.entries[attribute] = self.failure(attribute, "not reached before the end")
-        self.stages["all"] = (_now() - self.started).total_seconds()
         kept = {name: one for name, one in self.past.entries.items() if name not in self.entries}
         entries = self._live(dict(sorted((kept | self.entries).items())))
         state, reason = self._state()
+        self.stages["all"] = (_now() - self.started).total_seconds()
         night = Night(
             run=self.run,
             night=self.night,
@@ -170,10 +176,32 @@ class NightWork:
         )
         self.lease.check()
         if night.tonight():
-            table = table_bytes(tau_table(night), TAU)
+            table = table_bytes(for_spreadsheets(tau_table(night)), TAU)
             self.store.create(f"{RUNS}/{self.run}/{TAU}", table)
+        self._report(night)
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
+        if is_current(night):
+            point_to(self.store, self.run)
         return night
+
+    def tell_dashboards(self, night: Night) -> None:
+        """Put the figures where Prometheus looks, if the settings say where.
+
+        Raises
+        ------
+        MetricsError
+            They cannot be written there; the night is done all the same.
+        """
+        if self.settings.metrics_dir is not None and is_current(night):
+            metrics = self.store.read(report_key(self.run, METRICS))
+            write_textfile(metrics, self.settings.metrics_dir)
+
+    def _report(self, night: Night) -> None:
+        """Write what people open in the morning, and the figures that dashboards show."""
+        earlier = recent_digests(self.store, before=self.run)
+        metrics = night_metrics(night, past=earlier_nights(self.store, before=self.run))
+        write_overview(self.store, night, earlier, now=_now(), metrics=metrics)
+        self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
 
     def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries with what serves now, which anybody may have rolled back meanwhile."""
@@ -216,7 +244,16 @@ class NightWork:
         if before is not None and before.key == trained.result.key and self.settled(before):
             features = {source.key: source.etag for source in order.inputs.features}
             return replace(unchanged(before, self.run), features=features)
-        return self._published(trained, order)
+        return self._with_page(self._published(trained, order))
+
+    def _with_page(self, entry: Entry) -> Entry:
+        """Write the attribute's page; what serves is told as it stands now."""
+        live = self.standing.get(entry.attribute)
+        if entry.outcome == "published" and entry.version is not None:
+            live = Standing(entry.version, _now(), self.night)
+        entry = _with_live(entry, live)
+        page = write_page(self.store, entry, run=self.run, night=self.night)
+        return replace(entry, page=page)
 
     def _published(self, trained: Trained, order: Order) -> Entry:
         """Through the one thread that publishes."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
 import pandas as pd
 
 from tasks.evaluate import VoteTau
-from tasks.names import AttributeNameError, encoded
-from tasks.results import Entry, Night, Outcome
-from urlr.ids import plural, shown
+from tasks.report.wording import retry, sentence, verdict, why
+from tasks.results import Entry, Night
+from urlr.ids import shown
 
 COLUMNS = ("attribute", "votes", "pruned", "tau", "interval", "change", "verdict")
 _LEFT = (0, 6)
 """Columns of text; the others are numbers."""
-_TOLD: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
 _ORDER = {"failed": 0, "held": 1, "published": 2, "unchanged": 3}
 
 
@@ -41,49 +38,6 @@ def night_text(night: Night, *, store: str) -> str:
     if failed:
         lines.append(f"Once mended: {retry(failed, store)}")
     return "\n".join(lines).replace("\n\n\n", "\n\n")
-
-
-def sentence(night: Night) -> str:
-    """The night in one sentence."""
-    counts = Counter(entry.outcome for entry in night.tonight())
-    told = ", ".join(f"{counts[name]} {name}" for name in _TOLD if counts[name])
-    seconds = (night.finished - night.started).total_seconds()
-    dry = " (dry run: nothing was changed in the registry)" if night.dry else ""
-    rows = rows_of(night)
-    votes = ""
-    if rows["read"]:
-        votes = (
-            f" Of {plural(rows['read'], 'row')}, {rows['used']:,} used, {rows['ties']:,} ties, "
-            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected."
-        )
-    many = plural(len(night.tonight()), "attribute")
-    return f"{night.state}: {many} in {seconds:.0f} s: {told or 'nothing done'}{dry}.{votes}"
-
-
-def rows_of(night: Night) -> dict[str, int]:
-    """Rows of all dumps tonight's results rest on, by what became of them."""
-    total: Counter[str] = Counter({"read": 0, "used": 0, "ties": 0, "skipped": 0, "rejected": 0})
-    for entry in night.tonight():
-        if entry.outcome != "failed":
-            total.update(entry.rows)
-    return dict(total)
-
-
-def retry(attributes: Sequence[str], store: str) -> str:
-    """The command that does these attributes again; all others are found unchanged."""
-    command = ["urlr", "nightly", "--store", store]
-    if all(map(_can_be_asked_for, attributes)):
-        command += ["--only", ",".join(attributes)]
-    return shlex.join(command)
-
-
-def _can_be_asked_for(attribute: str) -> bool:
-    """Whether `--only` can name it: a name that is refused will be another once mended."""
-    try:
-        encoded(attribute)
-    except AttributeNameError:
-        return False
-    return "," not in attribute
 
 
 def tau_rows(night: Night) -> list[dict[str, str]]:
@@ -175,21 +129,6 @@ def figures(tau: VoteTau | None) -> tuple[str, str]:
     if tau is None or tau.deciding is None:
         return "", ""
     return f"{tau.deciding.value:.3f}", f"{tau.deciding.low:.2f} to {tau.deciding.high:.2f}"
-
-
-def verdict(entry: Entry) -> str:
-    """A word or two: what became of it."""
-    number = "" if entry.version is None else f" v{entry.version}"
-    if entry.outcome == "failed":
-        return "failed"
-    if entry.outcome == "unchanged":
-        return f"unchanged ({entry.verdict}{number})"
-    return f"{entry.outcome}{number}"
-
-
-def why(entry: Entry) -> str:
-    """The reason, without the word that stands before it anyway."""
-    return entry.reason.removeprefix("held: ")
 
 
 def as_markdown(text: str) -> str:

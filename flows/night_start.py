@@ -65,6 +65,7 @@ def night_work(
         work = NightWork(
             settings, asked, store, run, night, started, lease, registry, past, discovery, notes
         )
+        work.standing = standing
         clock.lap("registry")
         try:
             _prepare(work, standing, stack, clock, say)

@@ -30,10 +30,12 @@ from prefect.states import Completed, Crashed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.night import ATTEMPTS, Asked, NightWork
-from flows.night_report import sentence, summary_markdown, tau_rows
+from flows.night_report import summary_markdown, tau_rows
 from flows.night_start import night_work
 from flows.watching import tell
 from tasks.cluster import WorkError
+from tasks.metrics import MetricsError
+from tasks.report.wording import sentence
 from tasks.results import Entry, Night
 from tasks.runs import read_start
 from tasks.settings import load_settings
@@ -71,6 +73,10 @@ def nightly(
         fan_out(work)
         tell("writing the record", 1.0)
         night = work.finish()
+        try:
+            work.tell_dashboards(night)
+        except MetricsError as error:
+            get_run_logger().error("%s", error)
     _report(night)
     get_run_logger().info(sentence(night))
     if night.state == "Failed":

@@ -158,7 +158,8 @@ def _nightly(arguments: argparse.Namespace, say: Say) -> int:
             )
             night = outcome_of(state, Night)
     say(night_text(night, store=settings.store))
-    say(f"Results: {settings.store.rstrip('/')}/runs/{night.run}")
+    store = settings.store.rstrip("/")
+    say(f"Report: {store}/runs/{night.run}/report/index.html")
     say(f"Registry: {settings.registry}. Next: urlr status, urlr models")
     return CODES[night.state]
 

@@ -24,7 +24,7 @@ def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: S
     from tasks.registry import Registry
     from tasks.score_table import champions_of, ranked
     from tasks.settings import load_settings
-    from tasks.write import published_file, write_table
+    from tasks.write import published_file, write_result_table
     from urlr.ids import plural, shown, shown_some
 
     settings = load_settings()
@@ -33,7 +33,7 @@ def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: S
     with published_file(out, overwrite=overwrite) as workplace:
         scores = registry.fetch(version).score(read_features(features))
         table = ranked(scores).assign(version=version.number)
-        write_table(table, workplace)
+        write_result_table(table, workplace)
     best = shown_some(table["item"].head(3).tolist())
     say(
         f"Scored {plural(len(table), 'item')} by version {version.number} of "

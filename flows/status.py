@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from flows.night_report import aligned, figures, retry, sentence, verdict, why
+from flows.night_report import aligned, figures
 from flows.nightly_command import CODES
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
+from tasks.report.wording import retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.runs import names_of, past_of
 from tasks.settings import Settings

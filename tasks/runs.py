@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Record, ResultError
 from tasks.store import NotThere, Store
+from urlr.errors import UrlrError
+from urlr.ids import shown, shown_some
 
 RUNS = "runs"
 _NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
@@ -120,6 +122,32 @@ def read_night(store: Store, run: str) -> Night | None:
         return NIGHTS.from_bytes(store.read(key), store.address(key))
     except NotThere:
         return None
+
+
+def chosen_night(store: Store, name: str | None) -> Night:
+    """The record of the run that is named so, or begins so; by default of the last that finished.
+
+    Raises
+    ------
+    UrlrError
+        No run is named so, several are, or it has not finished.
+    """
+    runs = names_of(store)
+    if name is None:
+        for run in runs:
+            night = read_night(store, run)
+            if night is not None:
+                return night
+        raise UrlrError(f"no night has finished on {store.url}; start one: urlr nightly")
+    named = [run for run in runs if run.startswith(name)]
+    if len(named) != 1:
+        count = f"{len(named)} runs begin" if named else "no run begins"
+        known = shown_some(named or runs, 5) or "none"
+        raise UrlrError(f"{count} with {shown(name)} on {store.url}; there are: {known}.")
+    night = read_night(store, named[0])
+    if night is None:
+        raise UrlrError(f"run {named[0]} has not finished, so there is no report of it.")
+    return night
 
 
 def _results_of(store: Store, run: str) -> dict[str, str]:

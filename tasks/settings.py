@@ -132,7 +132,7 @@ class Settings(BaseSettings):
     frozen: tuple[str, ...] = Field(
         (),
         description="Attributes, or patterns such as interestingness/*, whose champion stays as it "
-        "is: challengers are trained, judged and held. [\"*\"] freezes all.",
+        'is: challengers are trained, judged and held. ["*"] freezes all.',
     )
     metrics_dir: Path | None = Field(
         None,

@@ -21,15 +21,10 @@ import urlr
 from tasks.discover import Source, check_formats
 from tasks.evaluate import (
     Comparison,
-    Judged,
     OrderTau,
-    VoteTau,
-    baselines_of,
     compare,
-    judged,
     tau_between,
     tau_with_truth,
-    tau_with_votes,
 )
 from tasks.gather import (
     Gathered,
@@ -39,6 +34,7 @@ from tasks.gather import (
     gather_truth,
     gather_votes,
 )
+from tasks.judging import judged_by, own_scores, scores_of, unseen_votes
 from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.read import ReadError, table_of, with_one_type
 from tasks.report.attribute_page import vote_parts
@@ -168,7 +164,7 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
     store, inputs = order.store, order.inputs
     rows, reasons = _accounts(order, work)
     try:
-        methods, tau, unjudged, judge = _judged(order, work)
+        judgement = judged_by(work.split, work.features, order.fit, level=order.gate.confidence)
         ranker = urlr.fit(work.votes, work.features, **asdict(order.fit))
     except VoteError as error:
         folder = inputs.dumps[0].key.rpartition("/")[0]
@@ -186,11 +182,11 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         features=work.features,
         split=work.split,
         ranker=ranker,
-        judge=judge,
+        judge=judgement.judge,
         verdicts=verdicts,
         rows=rows,
         reasons=reasons,
-        methods=methods,
+        methods=judgement.methods,
         times=work.gathered.times,
         before=before,
     )
@@ -199,8 +195,8 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
     files = _files(ranker, verdicts) | {EXAMPLES: _examples(order, work, ranker)}
     files |= page.files | {PAGE: PAGES.to_bytes(page.page)}
     files[MODEL] = model_bytes(_behind(ranker, shared))
-    if judge is not None:
-        files[JUDGE] = model_bytes(judge)
+    if judgement.judge is not None:
+        files[JUDGE] = model_bytes(judgement.judge)
     for name, data in files.items():
         store.create(f"{order.place}/{name}", data)
     people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
@@ -226,9 +222,9 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
             for name, count in people["verdict"].value_counts().items()
             if name not in ("fine", "too few votes")
         },
-        tau=tau,
-        methods=methods,
-        unjudged=unjudged,
+        tau=judgement.tau,
+        methods=judgement.methods,
+        unjudged=judgement.unjudged,
         truth=truth,
         warnings=ranker.facts.warnings,
         files=tuple(sorted(files)),
@@ -279,48 +275,6 @@ def _accounts(order: Order, work: _Work) -> tuple[dict[str, int], dict[str, int]
     return rows, reasons
 
 
-def _judged(
-    order: Order, work: _Work
-) -> tuple[tuple[Judged, ...], VoteTau | None, str, Ranker | None]:
-    """Fit the judge and its rivals from the books on the train votes; judge them by the others."""
-    knows_features = work.features is not None
-    chosen = asdict(order.fit)
-    if order.fit.method == "robust":
-        chosen["replicates"] = 0  # nobody asks a judge for intervals
-    try:
-        judge = urlr.fit(work.split.train, work.features, **chosen)
-    except (VoteError, FeatureError) as error:
-        return (), None, str(error), None
-    scores = _scores(judge, work.features)
-    level, seed = order.gate.confidence, order.fit.seed
-    ours = judged(
-        "urlr",
-        scores,
-        work.split,
-        knows_features=knows_features,
-        rng=np.random.default_rng(seed),
-    )
-    methods = (ours, *baselines_of(work.split, work.features, seed=seed))
-    rng = np.random.default_rng(seed)
-    tau = tau_with_votes(scores, _unseen_votes(work.split), level=level, rng=rng)
-    return methods, tau, "", judge
-
-
-def _unseen_votes(split: Split) -> pd.DataFrame:
-    """All votes that a judge has not seen, on held-out pairs and on held-out items."""
-    return pd.concat([split.held_out, split.unseen])
-
-
-def _scores(ranker: Ranker, features: pd.DataFrame | None) -> pd.Series[Any]:
-    if features is None or ranker.feature_map is None:
-        return _own_scores(ranker)
-    return ranker.score(features)
-
-
-def _own_scores(ranker: Ranker) -> pd.Series[Any]:
-    return ranker.scores.set_index("item")["score"]
-
-
 def _compared(
     order: Order, work: _Work, place: str
 ) -> tuple[Comparison | None, tuple[tuple[int, int, Comparison], ...], tuple[int, ...]]:
@@ -332,8 +286,8 @@ def _compared(
     ours = _judge_at(order.store, place)
     if ours is None:
         return None, (), lost
-    votes = _unseen_votes(work.split)
-    scores = _scores(ours.ranker, work.features)
+    votes = unseen_votes(work.split)
+    scores = scores_of(ours.ranker, work.features)
     champion, earlier = None, []
     for rival, judge in rivals.items():
         if judge is None:
@@ -373,12 +327,12 @@ def _judge_at(store: Store, place: str) -> _Judge | None:
 def _rival_scores(order: Order, work: _Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
     try:
         if judge.shared == order.shared:
-            return _scores(judge.ranker, work.features)
+            return scores_of(judge.ranker, work.features)
         # It was made when features were reduced otherwise, or not: it needs them raw.
         _, raw = gather_features(order.store, order.inputs.features, votes)
-        return _scores(_behind(judge.ranker, _shared(order.store, judge.shared)), raw)
+        return scores_of(_behind(judge.ranker, _shared(order.store, judge.shared)), raw)
     except FeatureError:  # the table has other columns now: it knows only what it has scored
-        return _own_scores(judge.ranker)
+        return own_scores(judge.ranker)
 
 
 def _change(store: Store, place: str, before: Earlier | None) -> OrderTau | None:

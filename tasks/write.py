@@ -1,9 +1,8 @@
 """Write tables and results, each whole or not at all.
 
-Cells are written exactly as they are, also texts that a spreadsheet would run as a formula
-(beginning with `=`, `+`, `-` or `@`). Ids come from outside and may be such texts, but a file of
-data must give back the ids it was given: a sign put before them would make them other items, and
-`-7` or `+1` are honest ids. Open files of strangers' ids in a spreadsheet by its text import.
+A table of data gives back the cells it was given. CSV tables of results, which people open in
+spreadsheets, are made with `for_spreadsheets`: ids come from outside, and a spreadsheet would run
+some of them as formulas. Parquet has the ids as they are.
 """
 
 from __future__ import annotations
@@ -12,9 +11,10 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -40,21 +40,37 @@ _RESULTS = frozenset(
         for form in ("csv", "parquet")
     }
 )
-"""Everything `write_results` may write; a directory holding anything else is not ours."""
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_REPORT = re.compile(r"report\.html|report-votes-\d+\.js")
+
+
+def _is_result(name: str) -> bool:
+    """Whether `write_results` may write it; a directory holding anything else is not ours."""
+    return name in _RESULTS or _REPORT.fullmatch(name) is not None
 
 
 class WriteError(UrlrError):
     """A result cannot be written; the text says where, why, and what to do."""
 
 
-def write_results(ranker: Ranker, directory: Path, *, form: ResultFormat = "csv") -> list[str]:
-    """Write model, tables and summary, those of annotators and rejected rows if any; name them."""
+def write_results(
+    ranker: Ranker,
+    directory: Path,
+    *,
+    form: ResultFormat = "csv",
+    report: Mapping[str, bytes] | None = None,
+) -> list[str]:
+    """Write model, tables, summary and report; those that are empty are left out; name them."""
     tables = result_tables(ranker)
     ranker.save(directory / "model.npz")
     for name, table in tables.items():
-        write_table(table, directory / f"{name}.{form}")
+        write_result_table(table, directory / f"{name}.{form}")
     (directory / "summary.txt").write_text(ranker.summary() + "\n", encoding="utf-8")
-    return ["model.npz", *(f"{name}.{form}" for name in tables), "summary.txt"]
+    report = report or {}
+    for name, page in report.items():
+        (directory / name).write_bytes(page)
+    pages = [name for name in report if name.endswith(".html")]
+    return ["model.npz", *(f"{name}.{form}" for name in tables), "summary.txt", *pages]
 
 
 def result_tables(ranker: Ranker) -> dict[str, pd.DataFrame]:
@@ -70,6 +86,41 @@ def result_tables(ranker: Ranker) -> dict[str, pd.DataFrame]:
             rejected.insert(0, "vote_id", rejected.index)
         tables["rejected"] = rejected
     return tables
+
+
+def write_result_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a table of results; as CSV, such that a spreadsheet can open it."""
+    is_csv = table_format(path, error=WriteError).layout == "csv"
+    write_table(for_spreadsheets(frame) if is_csv else frame, path)
+
+
+def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with an apostrophe before texts that a spreadsheet would run as a formula.
+
+    Those begin with `=`, `+`, `-`, `@`, a tab or a line's end, and are no numbers: `-7` stays.
+    """
+    changed: dict[str, Any] = {}
+    for name, column in frame.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            categories = column.cat.categories
+            guarded = _without_formulas(pd.Series(categories, dtype=object))
+            if guarded is not None:
+                changed[str(name)] = column.cat.rename_categories(guarded.tolist())
+        elif column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+            guarded = _without_formulas(column)
+            if guarded is not None:
+                changed[str(name)] = guarded
+    return frame.assign(**changed)
+
+
+def _without_formulas(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """The column with such texts made harmless; None if it has none."""
+    texts = column.astype(object)
+    runs = texts.str.match(_FORMULA).fillna(False).astype(bool)
+    runs &= pd.to_numeric(texts.where(runs), errors="coerce").isna()
+    if not runs.any():
+        return None
+    return texts.where(~runs, "'" + texts.where(runs, "").astype(str))
 
 
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -96,7 +147,7 @@ def published_directory(
     target: Path,
     *,
     overwrite: bool,
-    ours: Callable[[str], bool] = _RESULTS.__contains__,
+    ours: Callable[[str], bool] = _is_result,
     command: str = "urlr fit",
 ) -> Iterator[Path]:
     """Give an empty directory to write into, which becomes `target` when all went well.

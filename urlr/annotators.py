@@ -117,7 +117,7 @@ def annotator_table(
     decided = (annotator >= 0) & ~tie
     rows = np.flatnonzero(decided)
     rows = rows[np.argsort(annotator[rows], kind="stable")]
-    judged = _judged(
+    judged = judged_people(
         winner[rows],
         loser[rows],
         margin[rows],
@@ -155,16 +155,21 @@ def annotator_table(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class JudgedPeople:
     """Verdict on each person, with what led to it."""
 
     verdict: Ints
+    """(n_people,) as a position in `VERDICTS`."""
     q_value: Floats
+    """(n_people,) 1 for those who could not be found out."""
     p_value: Floats
+    """(n_people,) of both ways of being off."""
+    able: Mask
+    """(n_people,) who could be found out at all."""
     of: Reliability
 
 
-def _judged(
+def judged_people(
     winner: Codes,
     loser: Codes,
     margin: Floats,
@@ -173,7 +178,7 @@ def _judged(
     n_people: int,
     n_items: int,
     level: float,
-) -> _Judged:
+) -> JudgedPeople:
     """Test everybody for low agreement and for shared departures; tell the flagged apart.
 
     The votes are decided, and sorted by person.
@@ -189,11 +194,11 @@ def _judged(
     if p_group is None:
         p_group = np.ones(n_people)
     p_value = np.minimum(ways * np.minimum(of.p_value, p_group), 1.0)
-    q_value = _q_values(p_value, able)
+    q_value = q_values(p_value, able)
     flagged = q_value <= level
 
-    turned = flagged & (_q_values(of.p_guessing, flagged) <= level) & (of.turned > 0)
-    together = flagged & (_q_values(p_group, flagged) <= level)
+    turned = flagged & (q_values(of.p_guessing, flagged) <= level) & (of.turned > 0)
+    together = flagged & (q_values(p_group, flagged) <= level)
     together &= ~(turned & (of.p_turned > _LIKE_FINE))
     together &= np.count_nonzero(together) > 1
     # The largest p-value that is flagged, or would be if it were the only one.
@@ -202,7 +207,7 @@ def _judged(
     unnoticed = ~able | (ways * of.p_of_guesser > cut)
     verdict = np.where(flagged, CARELESS, np.where(unnoticed, TOO_FEW, FINE))
     verdict[turned], verdict[together] = REVERSED, GROUP
-    return _Judged(verdict, q_value, p_value, of)
+    return JudgedPeople(verdict, q_value, p_value, able, of)
 
 
 def _group_p_values(
@@ -221,20 +226,20 @@ def _group_p_values(
     seeds = odd & (of.rho > _TURNED_AROUND)
     if np.count_nonzero(seeds) >= _SMALLEST_GROUP:
         p_values = departures.p_values(seeds)
-        group |= (_q_values(p_values, odd) <= level) | (_q_values(p_values, able) <= level)
+        group |= (q_values(p_values, odd) <= level) | (q_values(p_values, able) <= level)
     if np.count_nonzero(able) >= _SMALLEST_CROWD:
         first = votes.every_other
         by_half = [
             departures.p_values(departures.leading(able, among=half), tested=~half)
             for half in (first, ~first)
         ]
-        group |= _q_values(np.minimum(2.0 * np.minimum(*by_half), 1.0), able) <= level
+        group |= q_values(np.minimum(2.0 * np.minimum(*by_half), 1.0), able) <= level
     if np.count_nonzero(group) < _SMALLEST_GROUP:
         return None
     return SharedDepartures(votes, of.rho, odd | group).p_values(group)
 
 
-def _q_values(p_values: Floats, tested: Mask) -> Floats:
+def q_values(p_values: Floats, tested: Mask) -> Floats:
     """Benjamini & Hochberg (1995) over those tested; 1 for the others."""
     order = np.flatnonzero(tested)
     order = order[np.argsort(p_values[order], kind="stable")]
@@ -271,7 +276,7 @@ def _medians(voter: Ints, seconds: Floats | None, n_people: int) -> Floats:
 
 
 def _evidence(
-    table: pd.DataFrame, judged: _Judged, n_decided: Floats, n_shown: Floats
+    table: pd.DataFrame, judged: JudgedPeople, n_decided: Floats, n_shown: Floats
 ) -> list[str]:
     """One sentence for each person, with the numbers that led to the verdict."""
     agreement, expected, left, seconds = (

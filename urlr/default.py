@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import pandas as pd
 from scipy.special import logit
 
 from urlr.annotators import annotator_table
-from urlr.arrays import Codes, Floats, Mask, Progress
+from urlr.arrays import Floats, Mask, Progress
 from urlr.ballots import Ballots, ballots_of
+from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
 from urlr.ids import plural, positions
 from urlr.preflight import Finding, after_pruning, preflight
-from urlr.prior import PriorSpace
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
-from urlr.robust import Standing, folds_of_people, people_left_out, robust_fit, standing_of
+from urlr.robust import folds_of_people, people_left_out, robust_fit
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap, original_space
-from urlr.tuning import Tuned, tuned_ridge_of
 from urlr.verdicts import LinkEvidence
 from urlr.votes import VoteTable
-
-_RIDGE = 30.0
-"""Where there are too few votes to tune: scores of standard deviation 0.2 in log-odds."""
-
-_LITTLE = 0.1
-"""Share of the kernel in the prior where items left out ask for little of it."""
-
-_REVERSED = 0.8
-"""Votes of people who are wrong more often than that are read the other way round.
-
-In simulated crowds with one person in twenty reversed and a third careless, this caught 83 of 84
-reversed people with 20 votes each, and 6 of 540 careless ones; 0.6 caught 93 of these, and people
-of a campaign, who are wrong about some items and not about all.
-"""
-_TURNS = 2
-"""How often people are looked at again after some were turned."""
 
 
 def default_ranker(
@@ -55,8 +35,8 @@ def default_ranker(
     space_rng, fold_rng, people_rng, draw_rng = streams
     feature_map = None
     if table is not None:
-        feature_map = _space(values, table, settings, curved=settings.curved, rng=space_rng)
-    features = _features(feature_map, values)
+        feature_map = prior_space(values, table.columns, settings, rng=space_rng)
+    features = mapped(feature_map, values)
     progress("looking at the votes", 0.0)
     checked = preflight(
         graph,
@@ -75,27 +55,15 @@ def default_ranker(
         remarks.append(Finding("warning", text))
     folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
-    begun = _begin(ballots, feature_map, values, folds, settings, seed, progress)
-    rates = begun.standing.rates
-    turned_people = np.zeros(len(ballots.names), np.bool_)
-    turned = np.zeros(ballots.rows.n_rows, np.bool_)
-    for _ in range(_TURNS if settings.annotator_rates and settings.turn_reversed else 0):
-        wrong = rates.of_annotator > np.where(turned_people, 0.5, _REVERSED)
-        if np.array_equal(wrong, turned_people):
-            break
-        by_them = votes_of(ballots, wrong)
-        if is_half(ballots, by_them):
-            text = (
-                "People contradict each other so much that half of the votes would have to be read "
-                "the other way round, which was not done. Look at the annotators before trusting "
-                "this."
-            )
-            remarks.append(Finding("warning", text))
-            break
-        turned_people, turned = wrong, by_them
-        as_read = ballots.turned(turned)
-        begun = _begin(as_read, feature_map, values, folds, settings, seed, progress)
-        rates = begun.standing.rates.turned(turned_people)
+    begun = begin(ballots, feature_map, values, folds, settings, seed, progress=progress)
+    rates, turned = begun.rates, begun.turned
+    if begun.contradictory:
+        text = (
+            "People contradict each other so much that half of the votes would have to be read "
+            "the other way round, which was not done. Look at the annotators before trusting "
+            "this."
+        )
+        remarks.append(Finding("warning", text))
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
     if begun.standing.counted.any() and not begun.standing.margin.any():
         what = "of people" if tuned is None else "on items"
@@ -108,7 +76,7 @@ def default_ranker(
         remarks.append(
             Finding(
                 "warning",
-                f"Too few votes to tune the ridge on items left out; {_RIDGE:g} was used.",
+                f"Too few votes to tune the ridge on items left out; {RIDGE:g} was used.",
             )
         )
     model = robust_fit(
@@ -124,7 +92,7 @@ def default_ranker(
     items, every = graph.items, features
     if table is not None and feature_map is not None:
         items = table.items
-        every = _features(feature_map, feature_map.select(table))
+        every = mapped(feature_map, feature_map.select(table))
     compared = positions(items, graph.items)
     scores = every @ model.fit.coefficients
     scores[compared] += model.fit.effects
@@ -222,123 +190,11 @@ def default_ranker(
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,
             typical_error=rates.typical,
             n_annotators=len(ballots.names),
-            curved=None if alone else _is_curved(feature_map),
+            curved=None if alone else is_curved(feature_map),
         ),
         evidence=evidence,
         people=people,
     )
-
-
-def votes_of(ballots: Ballots, people: Mask) -> Mask:
-    """(n_rows,) decided votes of these people; nameless votes are nobody's."""
-    return np.append(people, False)[ballots.annotator] & ~ballots.tie
-
-
-def is_half(ballots: Ballots, votes: Mask) -> bool:
-    """Whether these are half of the decided votes or more, by weight."""
-    return bool(ballots.weight[votes].sum() >= 0.5 * ballots.weight[~ballots.tie].sum())
-
-
-def _space(
-    values: Floats,
-    table: FeatureTable,
-    settings: FitSettings,
-    *,
-    curved: bool,
-    rng: np.random.Generator,
-) -> FeatureMap:
-    """From raw features to the space of the prior; fitted on the compared items only."""
-    original = original_space(values, table.columns, chi_square=settings.chi_square)
-    prior = PriorSpace.fit(original.map(values), bent=curved, rng=rng)
-    return FeatureMap(original.columns, (*original.steps, prior))
-
-
-def _features(feature_map: FeatureMap | None, values: Floats) -> Floats:
-    if feature_map is None:
-        return np.zeros((len(values), 0))
-    return np.ascontiguousarray(feature_map.map(values))
-
-
-def _is_curved(feature_map: FeatureMap | None) -> bool:
-    last = None if feature_map is None else feature_map.steps[-1]
-    return isinstance(last, PriorSpace) and len(last.landmarks) > 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """All that is estimated before votes are judged one by one."""
-
-    feature_map: FeatureMap | None
-    features: Floats
-    tuned: Tuned | None
-    ridge: float
-    standing: Standing
-
-
-def _begin(
-    ballots: Ballots,
-    feature_map: FeatureMap | None,
-    values: Floats,
-    folds: Codes,
-    settings: FitSettings,
-    seed: int,
-    progress: Progress,
-) -> _Begun:
-    """Tune on items left out, then see whom to trust."""
-    features = _features(feature_map, values)
-    tuned = None
-    if feature_map is not None:
-        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
-    ridge = tuned.ridge if tuned is not None else _RIDGE
-    if settings.ridge != "tuned":
-        ridge = float(settings.ridge)
-    standing = standing_of(
-        ballots,
-        features,
-        tuned,
-        ridge=ridge,
-        item_effects=settings.item_effects,
-        annotator_rates=settings.annotator_rates,
-        left_right=settings.left_right,
-        people=folds,
-        progress=progress,
-    )
-    return _Begun(feature_map, features, tuned, ridge, standing)
-
-
-def _chosen_space(
-    feature_map: FeatureMap, values: Floats, ballots: Ballots, seed: int, progress: Progress
-) -> tuple[FeatureMap, Floats, Tuned | None]:
-    """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
-
-    Much or little of it, whichever foretells votes better: wherever that choice falls by chance,
-    not much is lost. None of it only if clearly better, by two standard errors of the difference.
-    """
-
-    def tried(space: FeatureMap, near: float | None) -> tuple[FeatureMap, Floats, Tuned | None]:
-        features = _features(space, values)
-        rows = replace(ballots.rows, features=features)
-        rng = np.random.default_rng(seed)
-        tuned = tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, progress=progress)
-        return space, features, tuned
-
-    best = tried(feature_map, None)
-    first = best[2]
-    if first is None or not _is_curved(feature_map):
-        return best
-    *before, prior = feature_map.steps
-    assert isinstance(prior, PriorSpace)
-    found = first
-    little = tried(replace(feature_map, steps=(*before, prior.bending_less(_LITTLE))), first.ridge)
-    if little[2] is not None and little[2].loss < found.loss:
-        best, found = little, little[2]
-    straight = tried(replace(feature_map, steps=(*before, prior.straight())), found.ridge)
-    if straight[2] is not None:
-        losses = [one.losses(ballots.rows, ballots.weight) for one in (found, straight[2])]
-        gain = (losses[0] - losses[1])[found.judged]
-        if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
-            return straight
-    return best
 
 
 def _people(

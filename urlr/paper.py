@@ -34,7 +34,7 @@ def paper_ranker(
         raise FeatureError("RankSVM needs item features; without them use ranking='ridge'.")
     graph = graph_of(read)
     rng = np.random.default_rng(settings.seed)
-    ranking_map, outlier_map, values = _spaces(graph, table, settings, rng)
+    ranking_map, outlier_map, values = spaces_of(graph, table, settings, rng)
     search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
     fitted = graph if ranking_map is None else graph.with_features(ranking_map.map(values))
     progress("looking at the votes", 0.0)
@@ -49,7 +49,7 @@ def paper_ranker(
 
     # Tuned on all votes: those that are kept were chosen to agree, and folds of them would ask
     # for far too small a ridge.
-    ridge, remarks = _ridge(fitted, settings, rng)
+    ridge, remarks = ridge_of(fitted, settings, rng)
     search_ridge = settings.outlier_ridge or (ITEM_RIDGE if outlier_map is None else PAPER_RIDGE)
     prune: float | RateRule
     if checked.dimension <= 0:
@@ -58,7 +58,7 @@ def paper_ranker(
         prune = held_out_rate(
             search,
             fitted,
-            _say(read, graph),
+            say_of(read, graph),
             search_ridge=search_ridge,
             ridge=ridge,
             solver=settings.solver,
@@ -115,7 +115,7 @@ def paper_ranker(
     )
 
 
-def _say(read: VoteTable, graph: ComparisonGraph) -> Floats:
+def say_of(read: VoteTable, graph: ComparisonGraph) -> Floats:
     """(n_edges,) total say of the votes of each edge, every annotator having the same in all."""
     ballots = ballots_of(read)
     of_person = np.bincount(ballots.annotator + 1, ballots.weight)
@@ -130,7 +130,7 @@ def _say(read: VoteTable, graph: ComparisonGraph) -> Floats:
     return np.asarray(total, np.float64)
 
 
-def _spaces(
+def spaces_of(
     graph: ComparisonGraph,
     table: FeatureTable | None,
     settings: FitSettings,
@@ -159,9 +159,10 @@ def _spaces(
     return original, reduced, values
 
 
-def _ridge(
+def ridge_of(
     graph: ComparisonGraph, settings: FitSettings, rng: np.random.Generator
 ) -> tuple[float, list[Finding]]:
+    """Ridge of the ranking function, and what is to be said of it."""
     if settings.ridge != "tuned":
         return settings.ridge, []
     if graph.features is None:

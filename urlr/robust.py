@@ -178,6 +178,24 @@ def standing_of(
     return Standing(rows, ranking, search, rates, rates.of_votes(who), weight, margin, counted)
 
 
+def limit_for(rows: Comparisons, limit: float) -> float:
+    """Limit on the pull of a vote: none where items have no features.
+
+    Where margins are small, as in a chain, every vote would pull by the limit alone, and nothing
+    but wins less losses would count.
+    """
+    return limit if rows.features.shape[1] else 1.0
+
+
+def search_of(
+    standing: Standing, found: LogisticFit, *, limit: float, prune: float | Literal["auto"]
+) -> Search:
+    """How votes are judged by a fit without item effects."""
+    rows = standing.rows
+    damping = standing.damping(rows.margins(found.scores(rows.features), found.lean))
+    return Search(standing.search, limit, damping, logit(standing.rate), prune)
+
+
 def robust_fit(
     ballots: Ballots,
     standing: Standing,
@@ -188,14 +206,10 @@ def robust_fit(
 ) -> RobustFit:
     """Judge the votes and rank the items."""
     rows, weight = standing.rows, standing.weight
-    if rows.features.shape[1] == 0:
-        # Where margins are small, as in a chain, every vote would pull by the limit alone, and
-        # nothing but wins less losses would count.
-        limit = 1.0
+    limit = limit_for(rows, limit)
     progress("finding outliers", 0.0)
     entry, found = _link_path(rows, weight, standing.search, limit)
-    damping = standing.damping(rows.margins(found.scores(rows.features), found.lean))
-    search = Search(standing.search, limit, damping, logit(standing.rate), prune)
+    search = search_of(standing, found, limit=limit, prune=prune)
     suspected = search.suspicion(rows, found)
     pruned = search.pruned(suspected, ballots.weight)
     progress("fitting the ranking", 0.0)

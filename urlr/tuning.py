@@ -46,6 +46,7 @@ def tuned_ridge_of(
     *,
     rng: np.random.Generator,
     near: float | None = None,
+    within: float = 0.6,
     progress: Progress = no_progress,
 ) -> Tuned | None:
     """Ridge whose scores best predict votes on items left out of the fit, by log loss.
@@ -58,6 +59,8 @@ def tuned_ridge_of(
     ----------
     near
         Look only at the ridges next to this one.
+    within
+        How near, in powers of ten; the ridges are half of one apart.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def tuned_ridge_of(
     worse = 0
     ridges = _RIDGES
     if near is not None:
-        ridges = _RIDGES[np.abs(np.log10(_RIDGES / near)) < 0.6]
+        ridges = _RIDGES[np.abs(np.log10(_RIDGES / near)) < within]
     for step, ridge in enumerate(ridges):
         progress("tuning the ridge", step / len(ridges))
         margin, starts = _margins(rows, float(ridge), folds, starts)

@@ -53,7 +53,7 @@ def items_of(ranker: Ranker, features: pd.DataFrame | None) -> Items:
     )
 
 
-def people_of(ranker: Ranker, verdicts: pd.DataFrame, earlier: set[str] | None) -> People:
+def people_of(ranker: Ranker, verdicts: pd.DataFrame, earlier: frozenset[str] | None) -> People:
     """Everybody who voted; the paper's method has no verdicts on people, only their counts."""
     table = ranker.people
     if table is None:

@@ -114,9 +114,7 @@ def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
     )
 
 
-def self_tested(
-    votes: VoteTable, features: pd.DataFrame | None, ranker: Ranker
-) -> SelfTest | None:
+def self_tested(votes: VoteTable, features: pd.DataFrame | None, ranker: Ranker) -> SelfTest | None:
     """Flip some votes on purpose, in a copy, and see how well they are found."""
     rng = np.random.default_rng(ranker.settings.seed)
     found = self_test(votes, features, ranker.settings, like=ranker, rng=rng)
@@ -242,9 +240,7 @@ def _diagnostics(fitted: Fitted) -> Diagnostics:
         solver=facts.solver,
         violation=facts.violation,
         ridge=facts.ridge,
-        methods=tuple(
-            (one.method, _tau(one.held_out), _tau(one.unseen)) for one in fitted.methods
-        ),
+        methods=tuple((one.method, _tau(one.held_out), _tau(one.unseen)) for one in fitted.methods),
         warnings=facts.warnings,
         notes=facts.notes,
         enough=_enough(fitted),

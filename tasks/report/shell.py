@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -23,7 +24,13 @@ import of Bokeh."""
 
 
 def page(
-    title: str, script: str, data: dict[str, Any], *, library: str | None = None, parts: str = ""
+    title: str,
+    script: str,
+    data: dict[str, Any],
+    *,
+    beside: Sequence[str] = (),
+    library: str | None = None,
+    parts: str = "",
 ) -> bytes:
     """A whole page.
 
@@ -31,6 +38,8 @@ def page(
     ----------
     script
         Name of the asset that draws the page.
+    beside
+        Other assets that it makes use of.
     library
         Relative address of the folder that has Bokeh's files, ending in /; None puts them into
         the page.
@@ -38,7 +47,7 @@ def page(
         Start of the relative address of further data files.
     """
     inside = [] if library is not None else [library_file(name).decode() for name in LIBRARY]
-    own = "\n".join(["'use strict';", *map(asset, ("common.js", "table.js", script))])
+    own = "\n".join(["'use strict';", *map(asset, ("common.js", "table.js", *beside, script))])
     scripts = [*inside, f"(() => {{\n{own}\n}})();"]
     digests = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
     policy = (

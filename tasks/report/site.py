@@ -95,13 +95,13 @@ def whole_site(
             continue
         name = encoded(entry.attribute)
         head = head_of(entry, run=night.run, night=night.night, store=store.url)
-        page = attribute_page(data, head, library="./", parts=f"{quote(name)}/")
+        page = attribute_page(data, head, library="./", parts=f"{quote(name)}.")
         yield SiteFile(f"{name}.html", page)
         links[entry.attribute] = f"{quote(name)}.html"
         n_parts = -(-data.n_listed // data.n_per_part) if data.n_per_part else 0
         for number in range(1, n_parts):
             part = f"votes-{number}.js"
-            yield SiteFile(f"{name}/{part}", store.read(f"{entry.place}/{part}"))
+            yield SiteFile(f"{name}.{part}", store.read(f"{entry.place}/{part}"))
     for name, content in library_files().items():
         yield SiteFile(name, content)
     overview = overview_page(night, earlier, store=store.url, library="./", links=links, now=now)
@@ -114,7 +114,7 @@ def head_of(entry: Entry, *, run: str, night: date, store: str) -> PageHead:
     if entry.outcome == "failed":
         commands.append(("try again, once mended", retry([entry.attribute], store)))
     if entry.outcome == "held":
-        commands.append(("publish all the same", f"{retry([entry.attribute], store)} --force"))
+        commands.append(("publish all the same", retry([entry.attribute], store, force=True)))
     if entry.live is not None and entry.live > 1:
         commands.append(("go back to the version before", rollback(entry.attribute)))
     methods = [*entry.held_out, *(name for name in entry.unseen if name not in entry.held_out)]
@@ -131,9 +131,7 @@ def head_of(entry: Entry, *, run: str, night: date, store: str) -> PageHead:
         n_judged=None if entry.tau is None else entry.tau.n_votes,
         change=_interval(entry.difference),
         level=None if entry.tau is None else entry.tau.level,
-        methods=tuple(
-            (name, entry.held_out.get(name), entry.unseen.get(name)) for name in methods
-        ),
+        methods=tuple((name, entry.held_out.get(name), entry.unseen.get(name)) for name in methods),
         overview=OVERVIEW,
         commands=tuple(commands),
     )

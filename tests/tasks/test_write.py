@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from tasks.read import read_table
-from tasks.write import WriteError, published_directory, published_file, write_table
+from tasks.write import (
+    WriteError,
+    published_directory,
+    published_file,
+    write_result_table,
+    write_table,
+)
 
 ENDINGS = ["csv", "csv.gz", "parquet", "pq", "jsonl", "ndjson.gz"]
 
@@ -44,9 +50,21 @@ def test_moments_survive_with_their_zone(zone, ending, tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
-def test_formulas_are_left_as_they_are(cell, tmp_path):
+def test_formulas_in_data_are_left_as_they_are(cell, tmp_path):
     write_table(pd.DataFrame({"item": [cell], "score": [1.0]}), tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv")["item"].tolist() == [cell]
+
+
+@pytest.mark.parametrize("kind", [object, "str", "category"])
+def test_formulas_in_a_csv_of_results_are_made_harmless_and_numbers_are_left(kind, tmp_path):
+    cells = ["=1+1", "+1", "-7", "-x", "@x", "\tx", "\rx", "x=1", "007"]
+    frame = pd.DataFrame({"item": pd.Series(cells, dtype=kind), "score": 1.0})
+    for ending, expected in (
+        ("csv", ["'=1+1", "+1", "-7", "'-x", "'@x", "'\tx", "'\rx", "x=1", "007"]),
+        ("parquet", cells),
+    ):
+        write_result_table(frame, tmp_path / f"t.{ending}")
+        assert read_table(tmp_path / f"t.{ending}")["item"].tolist() == expected
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

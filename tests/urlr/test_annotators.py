@@ -195,7 +195,7 @@ def test_a_slight_lack_on_thousands_of_votes_is_no_carelessness():
 
 def test_q_values_vs_scipy():
     p_values, tested = seeded().random(50) ** 3, seeded(1).random(50) < 0.7
-    found = annotators._q_values(p_values, tested)
+    found = annotators.q_values(p_values, tested)
     np.testing.assert_allclose(found[tested], stats.false_discovery_control(p_values[tested]))
     assert (found[~tested] == 1).all()
 

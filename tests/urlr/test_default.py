@@ -8,7 +8,7 @@ import pytest
 
 import urlr
 from urlr.ballots import ballots_of
-from urlr.default import is_half, votes_of
+from urlr.beginning import is_half, votes_of
 from urlr.metrics import outlier_auc, tau_b
 from urlr.resampling import ranks_of, replicates_for
 from urlr.simulate import AnnotatorShares, crowd

@@ -1,16 +1,18 @@
 // A table that sorts, filters and pages; only one page of rows is in the document.
 //
 // table(host, { columns, rows, sort, size, find, choices, empty })
-//   columns   [{ title, value(row), cell(row), kind: "number" | "text", hint }]; value sorts and is
-//             searched where kind is "text"; cell gives a node or a text, by default the value
+//   columns   [{ title, value(row), cell(row), kind: "number" | "text", wide, hint }]; value sorts and is
+//             searched where kind is "text"; cell gives a node or a text, by default the value;
+//             order(row), where given, sorts in place of value
 //   sort      [place of a column, true for falling], or nothing to keep the rows' order
 //   find      what the search field says; nothing for no field
-//   choices   { title, of(row) }: a list to choose one kind of row from
+//   choices   { title, of(row), first }: a list to choose one kind of row from, at first that kind;
+//             or several such lists
 //
 // Gives { show(rows) }, to put other rows in.
 
 function table(host, { columns, rows, sort = null, size = 50, find = null, choices = null, empty = "Nothing to show." }) {
-  const shown = { rows: rows, sort: sort, page: 0, size: size, text: "", choice: "" };
+  const shown = { rows: rows, sort: sort, page: 0, size: size, text: "" };
   const body = element("tbody");
   const heads = columns.map((column, place) => head(column, place));
   const count = element("span", { className: "soft", role: "status" });
@@ -21,9 +23,12 @@ function table(host, { columns, rows, sort = null, size = 50, find = null, choic
     tools.append(element("input", { type: "search", placeholder: find, "aria-label": find,
       oninput: (event) => { shown.text = event.target.value.trim().toLowerCase(); shown.page = 0; draw(); } }));
   }
-  const chooser = choices ? element("select", { "aria-label": choices.title,
-    onchange: (event) => { shown.choice = event.target.value; shown.page = 0; draw(); } }) : null;
-  if (chooser) tools.append(chooser);
+  const choosers = [choices || []].flat().map((given) => ({ title: given.title, of: given.of, choice: given.first || "" }));
+  for (const one of choosers) {
+    one.list = element("select", { "aria-label": one.title,
+      onchange: (event) => { one.choice = event.target.value; shown.page = 0; draw(); } });
+    tools.append(one.list);
+  }
   tools.append(count, back, next);
   const scroll = element("div", { className: "scroll", tabindex: 0 },
     element("table", {}, element("thead", {}, element("tr", {}, heads)), body));
@@ -48,23 +53,24 @@ function table(host, { columns, rows, sort = null, size = 50, find = null, choic
   function turn(step) { shown.page += step; draw(); }
 
   function fillChoices() {
-    if (!chooser) return;
-    const counts = new Map();
-    for (const row of shown.rows) counts.set(choices.of(row), (counts.get(choices.of(row)) || 0) + 1);
-    chooser.replaceChildren(element("option", { value: "" }, choices.title),
-      [...counts].map(([name, n]) => element("option", { value: name }, name + " (" + number(n) + ")")));
-    chooser.value = counts.has(shown.choice) ? shown.choice : shown.choice = "";
+    for (const one of choosers) {
+      const counts = new Map();
+      for (const row of shown.rows) counts.set(one.of(row), (counts.get(one.of(row)) || 0) + 1);
+      one.list.replaceChildren(element("option", { value: "" }, one.title),
+        ...[...counts].sort((a, b) => b[1] - a[1]).map(([name, n]) => element("option", { value: name }, short(name, 60) + " (" + number(n) + ")")));
+      one.list.value = counts.has(one.choice) ? one.choice : one.choice = "";
+    }
   }
 
   function chosen() {
     let found = shown.rows;
-    if (shown.choice) found = found.filter((row) => choices.of(row) === shown.choice);
+    for (const one of choosers) if (one.choice) found = found.filter((row) => one.of(row) === one.choice);
     if (shown.text) {
       const searched = columns.filter((column) => column.kind !== "number");
       found = found.filter((row) => searched.some((column) => String(column.value(row) ?? "").toLowerCase().includes(shown.text)));
     }
     if (!shown.sort) return found;
-    const value = columns[shown.sort[0]].value;
+    const value = columns[shown.sort[0]].order || columns[shown.sort[0]].value;
     const sign = shown.sort[1] ? -1 : 1;
     return [...found].sort((one, other) => {
       const a = value(one), b = value(other);
@@ -82,7 +88,7 @@ function table(host, { columns, rows, sort = null, size = 50, find = null, choic
     const visibleRows = found.slice(from, from + shown.size);
     body.replaceChildren(...visibleRows.map((row) => element("tr", {}, columns.map((column) => {
       const cell = column.cell ? column.cell(row) : column.value(row);
-      return element("td", { className: column.kind === "number" ? "number" : column.wide ? "name" : null }, cell);
+      return element("td", { className: column.kind === "number" ? "number" : column.wide === true ? "name" : column.wide || null, "data-title": column.title }, cell);
     }))));
     if (!visibleRows.length) body.append(element("tr", {}, element("td", { colspan: columns.length, className: "soft" }, empty)));
     const all = found.length === shown.rows.length ? "" : " (of " + number(shown.rows.length) + ")";

@@ -1,0 +1,113 @@
+"""How fresh is what serves: the newest night published, and the votes that are not in it yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from tasks.report.digest import newest_published, votes_of
+from tasks.report.overview_rows import Kind
+from tasks.results import Entry, Night
+from urlr.ids import plural
+
+_FRESH = 1
+"""Days that the newest night published may lie back: a night is published on its own day, and its
+report may be opened the day after."""
+_QUIET = 7
+"""Days without a vote after which it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A figure with its state, in a word and a colour."""
+
+    label: str
+    figure: str
+    word: str
+    kind: Kind
+    note: str
+
+
+def freshness(night: Night, *, now: datetime) -> list[Card]:
+    """Three cards: the newest night published, votes waiting, the newest vote.
+
+    The night published is that of the votes a ranking was made from, and it is held against the
+    clock: a run over an old night, however late it is done, makes nothing look fresh.
+    """
+    entries = list(night.entries.values())
+    waiting = [entry for entry in entries if _waits(entry)]
+    published = newest_published(night)
+    newest = max((entry.newest for entry in entries if entry.newest is not None), default=None)
+    return [
+        _published(published, newest, waiting, now),
+        _waiting(waiting),
+        _newest(newest, published, now),
+    ]
+
+
+def _waits(entry: Entry) -> bool:
+    """Whether it has votes that are not in what serves."""
+    if entry.outcome == "failed" or entry.verdict == "held":
+        return True
+    if entry.live_night is None or entry.newest is None:
+        return entry.live is None and votes_of(entry) > 0
+    return entry.newest.astimezone(UTC).date() > entry.live_night
+
+
+def _published(
+    published: date | None, newest: datetime | None, waiting: Sequence[Entry], now: datetime
+) -> Card:
+    label = "newest night published"
+    if published is None:
+        return Card(label, "none", "nothing is live", "bad", "No ranking serves yet.")
+    days = (now.astimezone(UTC).date() - published).days
+    ago = "today" if days <= 0 else f"{plural(days, 'day')} ago"
+    is_newer = newest is not None and newest.astimezone(UTC).date() > published
+    if days <= _FRESH:
+        return Card(label, str(published), "up to date", "good", f"{ago}.".capitalize())
+    if waiting or is_newer:
+        note = "There are newer votes; what serves does not know them."
+        return Card(label, str(published), f"{plural(days, 'day')} behind", "bad", note)
+    note = f"{ago}, and there are no newer votes.".capitalize()
+    return Card(label, str(published), "nothing newer", "calm", note)
+
+
+def _waiting(waiting: Sequence[Entry]) -> Card:
+    label = "votes not yet in what serves"
+    if not waiting:
+        return Card(label, "0", "none waiting", "good", "All votes read are in what serves.")
+    failed = sum(entry.outcome == "failed" for entry in waiting)
+    votes = sum(_new(entry) for entry in waiting if entry.outcome != "failed")
+    held = len(waiting) - failed
+    parts = []
+    if held:
+        parts.append(f"in {plural(held, 'attribute')} held back")
+    if failed:
+        more = "more " if votes else ""
+        parts.append(f"{more}in {plural(failed, 'attribute')} that failed, not counted")
+    note = f"{'; '.join(parts)}.".capitalize()
+    figure = f"{votes:,}" if votes or not failed else "not known"
+    return Card(label, figure, "waiting", "bad" if failed else "warn", note)
+
+
+def _new(entry: Entry) -> int:
+    """Votes that wait: all of them where nothing serves yet."""
+    if entry.live is None or entry.new_votes is None:
+        return votes_of(entry)
+    return entry.new_votes
+
+
+def _newest(newest: datetime | None, published: date | None, now: datetime) -> Card:
+    label = "newest vote"
+    if newest is None:
+        return Card(label, "not known", "no times", "calm", "The votes do not say when they came.")
+    moment = newest.astimezone(UTC)
+    figure, days = f"{moment:%Y-%m-%d %H:%M}", (now - newest).days
+    if published is None or moment.date() > published:
+        note = "Cast after the newest night published (UTC)."
+        return Card(label, figure, "newer than what serves", "warn", note)
+    if days >= _QUIET:
+        note = f"No vote for {plural(days, 'day')} (UTC)."
+        return Card(label, figure, "quiet", "warn", note)
+    return Card(label, figure, "up to date", "good", "Not newer than the newest night (UTC).")

@@ -1,0 +1,318 @@
+"""Votes judged as by a fit, without what only people look at: order of suspicion, and rankings.
+
+What is asked of other votes than those of the fit (some turned around, some left out) needs neither
+intervals nor a table of people; and where a fit is given, its feature space and its ridge are
+taken as they are, which saves most of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from urlr.arrays import Floats, Ints, Mask
+from urlr.ballots import Ballots, ballots_of
+from urlr.beginning import Begun, begin, mapped, prior_space
+from urlr.errors import VoteError
+from urlr.features import FeatureTable
+from urlr.graph import ComparisonGraph, graph_of
+from urlr.ids import positions
+from urlr.logistic import LogisticFit, logistic_fit
+from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
+from urlr.path import OutlierPath, outlier_path
+from urlr.preflight import outlier_dimension
+from urlr.ranker import Ranker
+from urlr.ranking import ranking_coefficients
+from urlr.rates import held_out_rate, path_and_rate
+from urlr.refit import Refit, refit
+from urlr.robust import Search, folds_of_people, limit_for, search_of
+from urlr.settings import FitSettings
+from urlr.spaces import FeatureMap
+from urlr.votes import VoteTable, vote_table
+
+MOST_VOTES = 200_000
+"""Beyond, so many drawn at random are judged, which say less than all would."""
+
+_TOLERANCE = 1e-3
+"""Of refits, as of those that intervals rest on."""
+_CANCEL = 1e-9
+"""Items whose wins less losses are below this share of their votes all have the same score."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkJudgement:
+    """Votes judged by the default method."""
+
+    ballots: Ballots
+    """As they were cast."""
+    items: pd.Index[Any]
+    """(n_items,) the compared ones."""
+    begun: Begun
+    found: LogisticFit
+    search: Search
+    suspected: Floats
+    """(n_rows,) logit P(wrong) of the votes as they are read."""
+
+    @property
+    def suspicion(self) -> Floats:
+        """(n_rows,) how suspicious each vote is as it was cast; minus infinity for ties."""
+        return np.where(self.begun.turned, -1.0, 1.0) * self.suspected
+
+    @property
+    def n_turned(self) -> int:
+        """Votes that are read the other way round."""
+        return int(np.count_nonzero(self.begun.turned))
+
+    def set_aside(self, prune: float | None = None) -> Mask:
+        """(n_rows,) votes that do not count as they were cast, at a share or as settings say."""
+        return self._pruned(prune) | self.begun.turned
+
+    def n_set_aside(self, share: float) -> int:
+        """Votes that count in no way at this share."""
+        return int(np.count_nonzero(self._pruned(share)))
+
+    def rankings(
+        self, shares: Iterable[float], items: pd.Index[Any], table: FeatureTable | None
+    ) -> Iterator[Floats]:
+        """Scores of the items at each share; NaN for those that nothing is known of."""
+        standing = self.begun.standing
+        feature_map = self.begun.feature_map
+        every = np.zeros((len(items), 0))
+        if table is not None and feature_map is not None:
+            every = mapped(feature_map, _values(feature_map, table, items))
+        place = positions(self.items, items)
+        fitted: Refit | LogisticFit = self.found
+        for share in shares:
+            fitted = refit(
+                standing.rows,
+                standing.weight * ~self._pruned(share),
+                standing.ranking,
+                limit=self.search.limit,
+                start=fitted,
+                tolerance=_TOLERANCE,
+            )
+            unknown = np.nan if table is None else 0.0
+            yield every @ fitted.coefficients + np.append(fitted.effects, unknown)[place]
+
+    def _pruned(self, prune: float | None) -> Mask:
+        search = self.search if prune is None else replace(self.search, prune=prune)
+        return search.pruned(self.suspected, self.ballots.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class PathJudgement:
+    """Votes judged by the method of the paper."""
+
+    ballots: Ballots
+    graph: ComparisonGraph
+    """In the space of the ranking function."""
+    ranking_map: FeatureMap | None
+    settings: FitSettings
+    path: OutlierPath
+    rate: float
+    """Share of the edges that settings, or the fit given, would prune."""
+    ridge: float
+
+    @property
+    def suspicion(self) -> Floats:
+        """(n_rows,) by the entry of the vote's edge, and below these by its residual."""
+        entry, rest = self.path.entry, np.abs(self.path.residual)
+        of_edge = np.where(entry > 0, 1.0 + entry / (1.0 + entry), rest / (1.0 + rest))
+        return np.asarray(of_edge[self._edges], np.float64)
+
+    @property
+    def n_turned(self) -> int:
+        """The paper reads every vote as it was cast."""
+        return 0
+
+    def set_aside(self, prune: float | None = None) -> Mask:
+        """(n_rows,) votes of the edges that are pruned, at a share or as settings say."""
+        pruned = self.path.pruned(self.rate if prune is None else prune)
+        return np.asarray(pruned[self._edges], np.bool_)
+
+    def n_set_aside(self, share: float) -> int:
+        """Votes of the edges that are pruned at this share."""
+        return int(self.graph.n_votes[self.path.pruned(share)].sum())
+
+    def rankings(
+        self, shares: Iterable[float], items: pd.Index[Any], table: FeatureTable | None
+    ) -> Iterator[Floats]:
+        """Scores of the items at each share; NaN for those that nothing is known of."""
+        every = None
+        if table is not None and self.ranking_map is not None:
+            every = self.ranking_map.map(_values(self.ranking_map, table, items))
+        place = positions(self.graph.items, items)
+        for share in shares:
+            kept = self.graph.keep(~self.path.pruned(share))
+            beta = ranking_coefficients(kept, ranking=self.settings.ranking, ridge=self.ridge)
+            yield np.append(beta, np.nan)[place] if every is None else every @ beta
+
+    @property
+    def _edges(self) -> Ints:
+        return self.graph.edge_of_row[self.ballots.place].astype(np.int64)
+
+
+Judgement = LinkJudgement | PathJudgement
+
+
+def read_votes(
+    votes: pd.DataFrame | VoteTable, table: FeatureTable | None, settings: FitSettings
+) -> VoteTable:
+    """Votes read as a fit would."""
+    if isinstance(votes, VoteTable):
+        return votes
+    known = None if table is None else table.items
+    return vote_table(votes, known_items=known, ties=settings.ties)
+
+
+def sampled(
+    votes: pd.DataFrame | VoteTable, most: int, rng: np.random.Generator
+) -> pd.DataFrame | VoteTable:
+    """At most so many of the votes, drawn at random, in their order."""
+    frame = votes.frame if isinstance(votes, VoteTable) else votes
+    if len(frame) <= most:
+        return votes
+    rows = np.sort(rng.choice(len(frame), most, replace=False))
+    return pd.DataFrame(frame.iloc[rows])
+
+
+def judgement_of(
+    read: VoteTable,
+    table: FeatureTable | None,
+    settings: FitSettings,
+    *,
+    turned: Mask | None = None,
+    furthest: float = 0.0,
+    like: Ranker | None = None,
+) -> Judgement:
+    """Judge votes by the method that settings name.
+
+    Parameters
+    ----------
+    turned
+        (n_ballots,) votes to be read as if they had been cast the other way round.
+    furthest
+        Largest share that will be asked for.
+    like
+        A fit to nearly the same votes: its feature space and its ridge (in the paper also its
+        share) are taken. None chooses them anew.
+
+    Raises
+    ------
+    VoteError, FeatureError, ConvergenceError
+        As a fit would.
+    """
+    ballots = ballots_of(read)
+    if turned is not None:
+        ballots = ballots.turned(turned)
+    if not (~ballots.tie).any():
+        raise VoteError("no vote is decided, so that none can be suspicious.")
+    if settings.method == "paper":
+        return _by_path(read, ballots, table, settings, furthest, like)
+    return _by_link(read, ballots, table, settings, like)
+
+
+def _by_link(
+    read: VoteTable,
+    ballots: Ballots,
+    table: FeatureTable | None,
+    settings: FitSettings,
+    like: Ranker | None,
+) -> LinkJudgement:
+    _refuse_parts(graph_of(_as_read(read, ballots)), table)
+    space_rng, fold_rng, people_rng, _ = np.random.default_rng(settings.seed).spawn(4)
+    feature_map, ridge = None, None
+    values = np.zeros((len(read.items), 0))
+    if like is not None:
+        feature_map, ridge = like.feature_map, like.facts.ridge
+    if table is not None:
+        values = table.values[positions(table.items, read.items)]
+        if feature_map is None:
+            feature_map = prior_space(values, table.columns, settings, rng=space_rng)
+        else:
+            values = _values(feature_map, table, read.items)
+    folds = folds_of_people(ballots, people_rng)
+    seed = int(fold_rng.integers(2**32))
+    begun = begin(ballots, feature_map, values, folds, settings, seed, ridge=ridge)
+    standing = begun.standing
+    limit = limit_for(standing.rows, settings.limit)
+    found = logistic_fit(
+        standing.rows, standing.weight, standing.search, limit=limit, tolerance=1e-4
+    )
+    prune: float | Literal["auto"] = "auto" if isinstance(settings.prune, str) else settings.prune
+    search = search_of(standing, found, limit=limit, prune=prune)
+    suspected = search.suspicion(standing.rows, found)
+    return LinkJudgement(ballots, read.items, begun, found, search, suspected)
+
+
+def _by_path(
+    read: VoteTable,
+    ballots: Ballots,
+    table: FeatureTable | None,
+    settings: FitSettings,
+    furthest: float,
+    like: Ranker | None,
+) -> PathJudgement:
+    read = _as_read(read, ballots)
+    graph = graph_of(read)
+    _refuse_parts(graph, table)
+    rng = np.random.default_rng(settings.seed)
+    if like is None:
+        ranking_map, outlier_map, values = spaces_of(graph, table, settings, rng)
+    else:
+        ranking_map, outlier_map = like.feature_map, like.outlier_map
+        values = np.zeros((graph.n_items, 0))
+        if table is not None and ranking_map is not None:
+            values = _values(ranking_map, table, graph.items)
+    search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
+    fitted = graph if ranking_map is None else graph.with_features(ranking_map.map(values))
+    n_components = int(graph.components().max()) + 1
+    dimension = outlier_dimension(search, n_components)
+    if dimension <= 0:
+        raise VoteError("every vote can be fitted, so that none can stand out.")
+    search_ridge = settings.outlier_ridge or (ITEM_RIDGE if outlier_map is None else PAPER_RIDGE)
+    ridge = ridge_of(fitted, settings, rng)[0] if like is None else like.facts.ridge
+    prune = settings.prune if like is None else like.facts.rate
+    if prune == "auto":
+        prune = held_out_rate(
+            search,
+            fitted,
+            say_of(read, graph),
+            search_ridge=search_ridge,
+            ridge=ridge,
+            solver=settings.solver,
+            rng=rng,
+        )
+    if isinstance(prune, str):
+        _, prune = path_and_rate(
+            search, prune, dimension=dimension, ridge=search_ridge, solver=settings.solver
+        )
+    path = outlier_path(
+        search, rate=max(prune, furthest), ridge=search_ridge, solver=settings.solver
+    )
+    return PathJudgement(ballots, fitted, ranking_map, settings, path, prune, ridge)
+
+
+def _as_read(read: VoteTable, ballots: Ballots) -> VoteTable:
+    """The table of votes with winners and losers as the ballots have them."""
+    winner, loser = read.winner.copy(), read.loser.copy()
+    winner[ballots.place], loser[ballots.place] = ballots.rows.winner, ballots.rows.loser
+    return replace(read, winner=winner, loser=loser)
+
+
+def _refuse_parts(graph: ComparisonGraph, table: FeatureTable | None) -> None:
+    """Refuse what a fit would: groups that nothing compares, votes that cancel."""
+    if table is None and graph.components().any():
+        raise VoteError("without features nothing says how groups never compared compare.")
+    pull = np.abs(graph.pull(graph.weight * graph.target))
+    if pull.max() <= _CANCEL * float(graph.weight.sum()):
+        raise VoteError("the votes cancel: every item wins exactly as often as it loses.")
+
+
+def _values(feature_map: FeatureMap, table: FeatureTable, items: pd.Index[Any]) -> Floats:
+    """(n_items, n_columns) raw features of items, in the order a map expects."""
+    return np.asarray(feature_map.select(table)[positions(table.items, items)], np.float64)
