@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from tasks.evaluate import Estimate
+from tasks.report.page_file import PAGE, PAGES
 from tasks.runs import past_of
 from tasks.store import Store
 from tests.demo_store import Planted, write_night_one, write_night_two
@@ -72,18 +73,26 @@ def _compared(store: Store, planted: Planted, seconds: float, home: str) -> int:
         f"  every vote counting the same    {_shown(difference.plain)}: would have been published\n"
         f"  every person counting the same  {_shown(difference.by_person)}: held"
     )
+    place = entries[CAMPAIGN].place
+    page = PAGES.from_bytes(store.read(f"{place}/{PAGE}"), CAMPAIGN)
+    named = {page.people.name[one] for group in page.concentration.groups for one in group.people}
+    people = planted.attributes[CAMPAIGN].people
+    is_named = named == set(people.index[people == "campaign"])
+    for group in page.concentration.groups:
+        _say(f"\nThe report names who is behind it: {group.words}.")
     _say(
         f"\n{len(wanted) - len(differing)} of {len(wanted)} attributes came out as planted, in "
         f"{seconds:.0f} s."
     )
     _say(
         "\nWhere to look next:\n"
+        f"  open {shlex.quote(home)}/store/report/latest.html   # the report, in a browser\n"
         f"  cd {shlex.quote(home)}; export PATH=$PWD/../.venv/bin:$PATH PREFECT_HOME=$PWD/prefect\n"
         "  urlr status --store store; urlr models photos/smiling; urlr rollback photos/smiling\n"
         "  prefect server start                                              # the flow runs\n"
         "  mlflow ui --backend-store-uri sqlite:///urlr-registry/mlflow.db   # the models"
     )
-    return 1 if differing else 0
+    return 1 if differing or not is_named else 0
 
 
 def _shown(estimate: Estimate | None) -> str:

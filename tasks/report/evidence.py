@@ -44,7 +44,7 @@ from urlr.ballots import ballots_of
 from urlr.concentration import concentration
 from urlr.contradictions import contradictions
 from urlr.explorer import explore
-from urlr.ids import positions
+from urlr.ids import plural, positions, shown
 from urlr.moves import moved
 from urlr.self_test import self_test
 from urlr.sufficiency import enough_votes
@@ -102,7 +102,7 @@ def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
         reasons=VERDICT_REASONS,
         n_pruned=ranker.facts.n_pruned_votes,
         n_turned=ranker.facts.n_turned_votes,
-        summary=ranker.summary(),
+        summary=_sentence(fitted, len(people.name)),
         explorer=_explorer(fitted),
         concentration=_concentration(fitted, people.name),
         self_test=test,
@@ -112,6 +112,21 @@ def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
         n_per_part=max(len(listed), 1),
         votes=votes,
     )
+
+
+def _sentence(fitted: Fitted, n_people: int) -> str:
+    """The attribute in plain words."""
+    facts = fitted.ranker.facts
+    by = f" by {plural(n_people, 'person', 'people')}" if n_people else ""
+    votes = plural(fitted.rows["used"] + fitted.rows["ties"], "vote")
+    aside = "No vote is set aside."
+    if facts.n_pruned_votes:
+        does = "vote does not count as it was cast"
+        do = "votes do not count as they were cast"
+        aside = f"{plural(facts.n_pruned_votes, does, do)}."
+    best = ", ".join(shown(item) for item in fitted.ranker.scores["item"].head(3))
+    ranked = plural(len(fitted.ranker.scores), "item is", "items are")
+    return f"{ranked} ranked from {votes}{by}. {aside} At the top: {best}."
 
 
 def self_tested(votes: VoteTable, features: pd.DataFrame | None, ranker: Ranker) -> SelfTest | None:
@@ -158,9 +173,11 @@ def _explorer(fitted: Fitted) -> Explorer | None:
     if found is None:
         return None
     place = positions(pd.Index(ranker.scores["item"]), found.items)
+    n_pruned = np.floor(found.share * counted + 1e-9)  # of all votes; it was tried on some
+    n_pruned[found.share == found.chosen] = ranker.facts.n_pruned_votes
     return Explorer(
         share=numbers(found.share),
-        n_pruned=counts(found.n_pruned),
+        n_pruned=counts(n_pruned),
         agreement=numbers(found.agreement),
         low=numbers(found.low),
         high=numbers(found.high),

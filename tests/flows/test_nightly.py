@@ -14,6 +14,8 @@ from registries import MLFLOW_WARNS
 from tasks.names import encoded
 from tasks.read import table_of
 from tasks.registry import Move
+from tasks.report.data import AttributePage
+from tasks.report.page_file import PAGE, PAGES
 from tasks.results import Result
 from tasks.store import Store
 from tests.demo_store import PLANS, Planted, write_night_one, write_night_two
@@ -124,6 +126,77 @@ def test_every_row_is_accounted_for_as_planted(life, night):
 def _read(life: Life, night: int) -> list[int]:
     planted = life.planted[night].attributes
     return [one.n_rows for name, one in planted.items() if name != DAMAGED]
+
+
+def page_of(life: Life, night: int, attribute: str) -> AttributePage:
+    place = life.nights[night].entry(attribute).place
+    return PAGES.from_bytes(life.place.store.read(f"{place}/{PAGE}"), attribute)
+
+
+def test_the_report_names_the_campaign_and_nobody_else(life):
+    people = life.planted[1].attributes[CAMPAIGN].people
+    page = page_of(life, 1, CAMPAIGN)
+    [group] = page.concentration.groups
+    assert {page.people.name[one] for one in group.people} == set(
+        people.index[people == "campaign"]
+    )
+    pushed = {page.items.name[one] for one in group.items_up}
+    assert pushed <= set(life.planted[1].attributes[CAMPAIGN].pushed)
+    clusters = {one.name for one in page.concentration.clusters if one.kind == "person"}
+    assert clusters == set(people.index[people == "campaign"])
+
+
+@pytest.mark.parametrize("night", [0, 1])
+def test_flipped_votes_are_found_in_clean_well_voted_attributes(life, night):
+    tested = {
+        name: result.self_test.auc.value
+        for name, result in life.results(night).items()
+        if result.self_test is not None
+        and (life.planted[night].attributes[name].people == "good").all()
+    }
+    assert len(tested) >= 4
+    assert min(tested.values()) >= 0.85, tested
+
+
+@pytest.mark.parametrize("night", [0, 1, 2])
+def test_every_night_has_its_report_and_the_pointer_leads_to_the_last(life, night):
+    store, ran = life.place.store, life.nights[night].night
+    report = f"runs/{ran.run}/report"
+    names = {one.key.removeprefix(f"{report}/") for one in store.list(report)}
+    computed = {one.attribute for one in ran.tonight() if one.computed}
+    pages = {f"{encoded(name)}.html" for name in computed}
+    assert names == {"index.html", "metrics.prom", "bokeh.min.js", "bokeh-api.min.js"} | pages
+    for entry in ran.tonight():
+        if entry.outcome != "failed":
+            assert entry.page is not None
+            assert store.read(entry.page).startswith(b"<!doctype html>")
+    assert life.nights[-1].night.run in store.read("report/latest.html").decode()
+    assert b"# EOF" in store.read(f"{report}/metrics.prom")
+
+
+def test_the_record_says_what_is_new_and_what_serves(life):
+    first, second = (life.nights[night].entry("photos/aesthetic") for night in (0, 1))
+    votes = [one.rows["used"] + one.rows["ties"] for one in (first, second)]
+    assert (first.new_votes, second.new_votes) == (None, votes[1] - votes[0])
+    assert (first.live, second.live) == (1, 2)
+    held = life.nights[1].entry(CAMPAIGN)
+    assert (held.outcome, held.live) == ("held", 1)
+    assert held.live_night == life.nights[0].night.night
+    assert held.new_people == 3
+
+
+def test_a_report_is_rebuilt_from_the_bucket_whole(life, tmp_path):
+    run = life.nights[0].night.run
+    out = tmp_path / "site"
+    done = life.place.urlr("report", run, "--store", life.place.store.url, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    pages = {path.stem for path in out.glob("*.html")} - {"index"}
+    assert pages == {encoded(one) for one in life.nights[0].outcomes() if one != DAMAGED}
+    assert "20 pages" in done.stdout
+    again = life.place.urlr("report", run, "--store", life.place.store.url, "--out", str(out))
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    unknown = life.place.urlr("report", "1999", "--store", life.place.store.url)
+    assert "no run begins with 1999" in unknown.stderr
 
 
 def test_every_kind_of_dirty_row_was_met(life):
