@@ -123,6 +123,7 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         left_share=result.left_share,
         flagged=result.flagged,
         self_test=result.self_test,
+        groups=result.groups,
         size=sum(dump.size for dump in order.inputs.dumps),
     )
 

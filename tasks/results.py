@@ -124,6 +124,8 @@ class Result:
     """Share of choices for what was shown on the left; None where sides are not known."""
     self_test: SelfTest | None = None
     """How well votes that were flipped on purpose are found; None where there are too few."""
+    groups: tuple[str, ...] = ()
+    """People who vote alike against everybody else, in words, a sentence for each group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,8 @@ class Entry:
     flagged: dict[str, int] = field(default_factory=dict)
     """People not to trust, by verdict."""
     self_test: SelfTest | None = None
+    groups: tuple[str, ...] = ()
+    """People who vote alike against everybody else, in words."""
     size: int = 0
     """Bytes of its dumps."""
     frozen: bool = False

@@ -57,6 +57,8 @@ from urlr.votes import VoteTable, vote_table
 JUDGE, MODEL, EXAMPLES = "judge.npz", "model.npz", "examples.parquet"
 
 _N_EXAMPLES = 20
+_MOST_GROUPS = 5
+"""Groups of people that the record of a night tells of; the page has all."""
 
 
 def train(order: Order) -> Trained:
@@ -232,6 +234,7 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         left_share=left_share(work.table),
         self_test=test,
+        groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
     )
     try:
         store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))

@@ -37,6 +37,7 @@ from urlr.ids import plural, shown
 _MOST_POINTS = 150_000
 """Figures of single attributes over the nights: 1 MB of the page. With more, fewer nights."""
 _MOST_NOTES = 200
+_MOST_GROUPS = 50
 _STAGES = {
     "all": "the whole night",
     "discover": "looking for votes",
@@ -85,6 +86,7 @@ def overview_page(
         "cards": [asdict(card) for card in freshness(night, now=now)],
         "figures": _figures(rows, tonight, last),
         "troubles": troubles_of(rows, night, store=store),
+        "groups": _groups(night, links),
         "states": STATES,
         "attributes": columns_of(rows, links),
         "level": _level(night),
@@ -98,6 +100,20 @@ def overview_page(
         "hidden": _hidden(night.notes) + _hidden(night.refused),
     }
     return page(f"Night of {night.night}", "overview.js", data, library=library)
+
+
+def _groups(night: Night, links: Mapping[str, str]) -> list[dict[str, str | None]]:
+    """Where people vote alike against everybody else: attribute, its page, and who they are."""
+    found = [
+        {
+            "name": shown(name, LONGEST_NAME),
+            "page": links.get(name),
+            "words": shown(words, 600),
+        }
+        for name, entry in night.entries.items()
+        for words in entry.groups
+    ]
+    return found[:_MOST_GROUPS]
 
 
 def latest_page(run: str) -> bytes:

@@ -14,7 +14,8 @@ function selfTestSection() {
   }
   const { value, low, high } = test.auc;
   section.append(element("p", {}, "Of " + plural(test.n_votes, "vote") + ", " + number(test.n_flipped) + " were turned around. Put a turned vote beside an untouched one: the turned one was judged the more suspicious in "
-    + percent(value, 1) + " of all cases (90 % interval " + percent(low, 1) + " to " + percent(high, 1) + "; guessing would give 50 %). " + aucWords(value)));
+    + percent(value, 1) + " of all cases (90 % interval " + percent(low, 1) + " to " + percent(high, 1) + "; guessing would give 50 %). " + aucWords(value)
+    + " Untouched votes that are suspicious anyway count as false finds, so that people who are often wrong lower these figures."));
   section.append(element("div", { className: "cards" },
     card("self-test (AUC): turned votes ranked before untouched ones", number(value, 2), aucKind(value), number(low, 2) + " to " + number(high, 2)),
     card("of the turned votes are among the most suspicious 20 %", percent(test.recall), "", "by chance 20 %"),

@@ -75,6 +75,10 @@ function opening() {
 function troubles() {
   const found = PAGE.troubles;
   const made = section("troubles", "What needs you", null);
+  for (const one of PAGE.groups) {
+    made.append(element("div", { className: "notice bad" }, element("strong", {}, one.page ? link(one.page, one.name) : one.name,
+      ": people vote alike, against everybody else. "), one.words + "."));
+  }
   if (!found.rows.length) {
     made.append(element("div", { className: "notice good" }, "Nothing: no attribute failed, and none is held back."));
     return made;

@@ -42,8 +42,9 @@ function trustSection() {
 function groupNotice(group) {
   return element("div", { className: "notice bad group" },
     element("strong", {}, plural(group.people.length, "person votes", "people vote") + " alike, against everybody else: "), listed(group.people, personName, 12),
-    element("div", {}, short(group.words, 600)),
-    element("div", { className: "small" }, "They agree with each other on " + percent(group.inside) + " of the pairs that two of them judged, with all others on " + percent(group.outside) + "; together they cast " + plural(group.n_votes, "vote") + "."),
+    element("div", {}, "Together they cast " + plural(group.n_votes, "vote") + ", " + percent(group.n_votes / Math.max(DATA.diagnostics.n_votes, 1)) + " of all. "
+      + (group.inside === null ? "No two of them judged the same pair" : "Where two of them judged the same pair they agree in " + percent(group.inside) + " of cases")
+      + (group.outside === null ? "." : ", with all others in " + percent(group.outside) + ".")),
     group.items_up.length ? element("div", { className: "small" }, "They push up: ", listed(group.items_up, itemName)) : null,
     group.items_down.length ? element("div", { className: "small" }, "They push down: ", listed(group.items_down, itemName)) : null);
 }
