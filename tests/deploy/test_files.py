@@ -1,0 +1,253 @@
+"""Every file of deploy is what its own kind of checker takes for right, and they fit together."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tasks.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = DEPLOY / "compose.yaml"
+MANIFESTS = sorted(
+    path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
+)
+SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
+DOCKERFILES = sorted(DEPLOY.rglob("*.Dockerfile"))
+POLICIES = sorted((DEPLOY / "s3").glob("policy-*.json"))
+ACTIONS = {
+    "s3:GetObject",
+    "s3:PutObject",
+    "s3:DeleteObject",
+    "s3:ListBucket",
+    "s3:AbortMultipartUpload",
+    "s3:ListMultipartUploadParts",
+}
+PODS = ("Deployment", "StatefulSet", "Job")
+
+
+def checked(program: str, *words: str) -> None:
+    """Run a checker, which must be here and must find nothing."""
+    where = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    found = shutil.which(program, path=where)
+    if found is None:
+        pytest.fail(f"{program} is not here; install urlr with its extra `dev`")
+    done = subprocess.run([found, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def documents() -> Iterator[dict[str, Any]]:
+    for path in MANIFESTS:
+        yield from yaml.safe_load_all(path.read_text("utf-8"))
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    for one in documents():
+        if one["kind"] in PODS:
+            yield one["metadata"]["name"], one["spec"]["template"]["spec"]
+
+
+def containers() -> Iterator[dict[str, Any]]:
+    for _, pod in pods():
+        yield from pod.get("initContainers", [])
+        yield from pod["containers"]
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]
+    return found
+
+
+def test_compose_fits_its_schema():
+    checked("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE))
+
+
+def test_manifests_fit_the_schemas_of_kubernetes():
+    checked("kubernetes-validate", "--strict", "--quiet", *map(str, MANIFESTS))
+
+
+def test_the_kustomization_names_every_manifest_but_the_template():
+    named = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text("utf-8"))
+    assert set(named["resources"]) | {"secrets.template.yaml"} == {one.name for one in MANIFESTS}
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.name)
+def test_hadolint_finds_nothing(path):
+    checked("hadolint", "--no-color", str(path))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_shellcheck_finds_nothing(path):
+    checked("shellcheck", str(path))
+    assert os.access(path, os.X_OK)
+
+
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
+def test_a_policy_allows_known_actions_on_named_places_and_nothing_by_wildcard(path):
+    document = json.loads(path.read_text("utf-8"))
+    assert document["Version"] == "2012-10-17"
+    names = [one["Sid"] for one in document["Statement"]]
+    assert len(names) == len(set(names))
+    for one in document["Statement"]:
+        assert one["Effect"] == "Allow"
+        assert set(one["Action"]) <= ACTIONS
+        for resource in one["Resource"]:
+            assert re.fullmatch(r"arn:aws:s3:::urlr(-models)?(/.+)?", resource)
+            assert ("/" in resource) == (one["Action"] != ["s3:ListBucket"])
+
+
+def test_every_service_has_limits_a_restart_rule_and_a_health_check_or_runs_once(services):
+    for name, one in services.items():
+        if one["restart"] == "no":
+            assert "healthcheck" not in one, name
+            continue
+        assert one["healthcheck"]["test"][0] == "CMD", name
+        assert {"limits", "reservations"} <= one["deploy"]["resources"].keys(), name
+
+
+def test_conditions_of_compose_are_ones_that_can_come_true(services):
+    for one in services.values():
+        for name, how in one.get("depends_on", {}).items():
+            once = services[name]["restart"] == "no"
+            assert how["condition"] == (
+                "service_completed_successfully" if once else "service_healthy"
+            )
+
+
+def test_compose_publishes_ports_on_loopback_alone(services):
+    published = [port for one in services.values() for port in one.get("ports", [])]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_only_workers_and_flow_share_a_network_with_the_dask_scheduler(services):
+    on_it = {name for name, one in services.items() if "cluster" in one.get("networks", [])}
+    assert on_it == {"dask-scheduler", "dask-worker", "flow-worker"}
+    assert services["dask-scheduler"]["networks"] == ["cluster"]
+    [policy] = [
+        one
+        for one in documents()
+        if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == "dask-scheduler"
+    ]
+    [rule] = policy["spec"]["ingress"]
+    reach = {one["podSelector"]["matchLabels"]["app"] for one in rule["from"]}
+    assert reach == {"dask-worker", "flow-worker"}
+
+
+def test_every_variable_of_compose_is_in_the_example_and_no_secret_has_a_value():
+    example = dict(
+        line.split("=", 1)
+        for line in (DEPLOY / ".env.example").read_text("utf-8").splitlines()
+        if line and not line.startswith("#")
+    )
+    used = dict(re.findall(r"\$\{(\w+)(:[-?])?", COMPOSE.read_text("utf-8")))
+    assert set(example) == set(used)
+    secret = {name for name in example if name.endswith(("PASSWORD", "SECRET"))}
+    assert {name for name, value in example.items() if not value} == secret
+    assert all(used[name] == ":?" for name in secret)
+
+
+def test_the_template_of_secrets_has_no_values_and_manifests_name_secrets_alone():
+    for one in documents():
+        if one["kind"] == "Secret":
+            assert not any(one["stringData"].values())
+    for one in containers():
+        for variable in one.get("env", []):
+            if variable["name"].endswith(("PASSWORD", "SECRET", "ACCESS_KEY")):
+                assert "secretKeyRef" in variable["valueFrom"], variable["name"]
+
+
+def test_settings_of_urlr_are_known(services):
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    set_there = set(services["flow-worker"]["environment"])
+    [settings] = [one for one in documents() if one["metadata"]["name"] == "urlr" and "data" in one]
+    for names in (set_there, set(settings["data"])):
+        ours = {name for name in names if name.startswith(PREFIX)}
+        assert {"URLR_STORE", "URLR_REGISTRY", "URLR_DASK_ADDRESS"} <= ours <= known
+
+
+def test_every_pod_is_locked_down_and_bounded():
+    for name, pod in pods():
+        assert pod["securityContext"]["runAsNonRoot"], name
+        assert pod["automountServiceAccountToken"] is False, name
+        # Else a service named mlflow sets MLFLOW_PORT, which MLflow takes for its own setting.
+        assert pod["enableServiceLinks"] is False, name
+    for one in containers():
+        assert {"requests", "limits"} <= one["resources"].keys(), one["name"]
+        assert one["securityContext"]["allowPrivilegeEscalation"] is False, one["name"]
+        assert one["securityContext"]["capabilities"] == {"drop": ["ALL"]}, one["name"]
+    for name, pod in pods():
+        if pod.get("restartPolicy") != "OnFailure":
+            assert all("readinessProbe" in one for one in pod["containers"]), name
+
+
+def test_kubernetes_runs_the_same_commands_as_compose(services):
+    """But for names of buckets and of certificates, which compose takes from elsewhere."""
+    args = {one["name"]: one.get("args") for one in containers()}
+    same = {
+        "prefect": "prefect",
+        "flow-worker": "flow-worker",
+        "work-pool": "work-pool",
+        "deployments": "deployments",
+        "seaweedfs": "object-store",
+        "postgres": "postgres",
+        "node-exporter": "node-exporter",
+        "prometheus": "prometheus",
+    }
+    for container, service in same.items():
+        assert args[container] == services[service]["command"], container
+    for container, service in {"scheduler": "dask-scheduler", "worker": "dask-worker"}.items():
+        theirs = [re.sub(r"/tls/\w+\.(pem|key)", "/tls", word) for word in args[container]]
+        ours = [
+            re.sub(r"/tls/\w+\.(pem|key)", "/tls", word) for word in services[service]["command"]
+        ]
+        assert theirs == [re.sub(r"\$\{\w+:-(\w+)\}", r"\1", word) for word in ours], container
+
+
+def test_images_hold_what_the_commands_name(services):
+    """The ignore file lets in what the image file copies, and copied are the scripts."""
+    let_in = {
+        line.removeprefix("!")
+        for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+        if line.startswith("!")
+    }
+    text = (DEPLOY / "images" / "urlr.Dockerfile").read_text("utf-8")
+    lines = [line.split()[1:-1] for line in text.splitlines() if line.startswith("COPY ")]
+    copied = {word for words in lines for word in words if not word.startswith(("--", "/"))}
+    assert copied == let_in
+    for path in copied:
+        assert (ROOT / path).exists(), path
+    named = {
+        word
+        for one in services.values()
+        for word in one.get("command", [])
+        if word.startswith("deploy/")
+    }
+    assert named
+    for path in named:
+        assert (ROOT / path).is_file(), path
+
+
+def test_certificates_are_made_once_and_no_authority_key_stays(tmp_path):
+    script = str(DEPLOY / "tls" / "make-certificates.sh")
+    made = subprocess.run(["sh", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "for 365 days" in made.stdout
+    names = {one.name for one in tmp_path.iterdir()}
+    roles = ("scheduler", "worker", "flow")
+    assert names == {"ca.pem", *(f"{role}.{kind}" for role in roles for kind in ("pem", "key"))}
+    assert all(one.stat().st_mode & 0o077 == 0 for one in tmp_path.iterdir())
+    for role in roles:
+        checked("openssl", "verify", "-CAfile", f"{tmp_path}/ca.pem", f"{tmp_path}/{role}.pem")
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    subprocess.run(["sh", script, str(tmp_path)], capture_output=True, check=True)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
