@@ -7,6 +7,7 @@ command -v chromium > /dev/null || missing+=(chromium)
 command -v promtool > /dev/null || missing+=(prometheus)
 command -v prometheus-node-exporter > /dev/null || missing+=(prometheus-node-exporter)
 compgen -G "/usr/lib/postgresql/*/bin/initdb" > /dev/null || missing+=(postgresql)
+command -v wget > /dev/null || missing+=(wget)
 command -v openssl > /dev/null || missing+=(openssl)
 [ "${#missing[@]}" -eq 0 ] && exit 0
 
