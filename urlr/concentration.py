@@ -39,8 +39,8 @@ _LACKING = 0.1 * 0.25**2 / 3.0
 to 1 (`reliability`). Who happens to vote on an item, or at a time, is no news about it."""
 _ITEM_SPREAD = 0.1
 """Standard deviation of the reliability of votes on an item: a score per item and one curve do not
-describe any crowd exactly. Without it 15 % of 40 crowds of 60 good people, who are wrong on a
-quarter of 12,000 votes however far apart the items, named an item."""
+describe any crowd exactly. Of 40 crowds of 60 good people, who are wrong on a quarter of 12,000
+votes however far apart the items, 7 named an item without it and none with it."""
 _NEVER = 1e-6
 """Chances and variances nearer to 0 than this are taken for this."""
 
@@ -89,6 +89,13 @@ def concentration(
     level: float = LEVEL,
 ) -> Concentration:
     """Find the people, items and times that contrary votes come from, and who goes together.
+
+    Of 480 simulated crowds of good people (24 settings, 200 to 20,000 votes by 12 to 100 people) 8
+    named anything. Where a tenth was careless, reversed, campaigning or of another taste, nobody
+    else was named in 20 crowds of each of 36 settings. From 900 votes on, 100 % of the careless and
+    the reversed were named, 90 to 100 % of a campaign that casts votes on purpose, 93 to 100 % of
+    those with another taste; of people who push items only where they happen to meet them, 10 to
+    58 %. Work: 0.6 s for 100,000 votes on 1,000 items by 500 people.
 
     Parameters
     ----------

@@ -73,10 +73,10 @@ def test_clean_crowds_are_left_in_peace():
     """One in twenty may name something; of twenty crowds more than three do once in 60 times."""
     alarms = 0
     for seed in range(20):
-        made = simulated(seed, n_votes=1500, n_annotators=20, ties=0.05)
+        made = simulated(seed, n_items=30, n_votes=900, n_annotators=20, ties=0.05)
         found = looked_at(made.votes)
         alarms += bool(found.clusters or found.groups)
-        assert found.n_tests > 60
+        assert found.n_tests > 20 + 30 + 20
     assert alarms <= 3
 
 
@@ -85,6 +85,24 @@ def test_careless_people_are_named_and_are_no_group():
     found = looked_at(made.votes)
     assert set(named(found)) == of_kind(made, "careless")
     assert found.groups == ()
+
+
+def test_a_campaign_that_bends_the_consensus_is_named_by_going_together():
+    """With 25 votes an item, its own votes put what it pushes where it wants it."""
+    made = simulated(
+        1,
+        n_items=200,
+        n_votes=5000,
+        n_annotators=50,
+        error_ratio=0.2,
+        pushed=0.2,
+        campaign_votes=0.2,
+        shares=AnnotatorShares(campaign=0.1, careless=0.1),
+    )
+    found = looked_at(made.votes)
+    planted = of_kind(made, "campaign") | of_kind(made, "careless")
+    assert of_kind(made, "campaign") <= set(named(found)) <= planted
+    assert of_kind(made, "campaign") <= set(found.groups[0].people) <= planted
 
 
 def test_people_with_a_taste_of_their_own_are_a_group():
