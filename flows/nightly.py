@@ -30,6 +30,7 @@ from prefect.states import Completed, Crashed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.night import ATTEMPTS, Asked, NightWork
+from flows.night_events import emit_night_events
 from flows.night_report import summary_markdown, tau_rows
 from flows.night_start import night_work
 from flows.watching import tell
@@ -78,6 +79,7 @@ def nightly(
         except MetricsError as error:
             get_run_logger().error("%s", error)
     _report(night)
+    emit_night_events(night, store=work.store)
     get_run_logger().info(sentence(night))
     if night.state == "Failed":
         return Failed(message=night.reason, data=night)

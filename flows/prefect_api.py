@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import available_timezones
 
 from flows.night import NightError
 from urlr.ids import shown
@@ -40,20 +41,25 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     address = os.environ.get("PREFECT_API_URL")
     what = f"asking Prefect at {shown(address)}" if address else "starting Prefect, some 15 s"
     with _told_while_waiting(progress, what):
-        from prefect.client.orchestration import get_client
+        _check_api(address)
+    yield
 
-        try:
-            with get_client(sync_client=True) as client:
-                failure = client.api_healthcheck()
-        except RuntimeError as error:
-            failure = error
+
+def _check_api(address: str | None) -> None:
+    """Raise if Prefect's API gives no answer; one of our own is started by asking."""
+    from prefect.client.orchestration import get_client
+
+    try:
+        with get_client(sync_client=True) as client:
+            failure = client.api_healthcheck()
+    except RuntimeError as error:
+        failure = error
     if failure is not None:
         where = f"Prefect's API at {shown(address)}" if address else "Prefect's own API"
         raise NightError(
             f"{where} gives no answer ({shown(failure, 200)}); check PREFECT_API_URL, or unset it "
             "to have one started for the night."
         )
-    yield
 
 
 def outcome_of(state: Any, kind: type[T]) -> T:
@@ -71,27 +77,48 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
     from flows.nightly_command import quiet_environment
 
     quiet_environment()
+    schedule = _schedule(cron, timezone)
     os.environ["URLR_STORE"] = settings.store
     with _server(say):
-        from prefect.schedules import Cron
+        _check_api(os.environ["PREFECT_API_URL"])
+        from prefect.client.schemas.objects import (
+            ConcurrencyLimitConfig,
+            ConcurrencyLimitStrategy,
+        )
 
         from flows.nightly import nightly
 
-        try:
-            schedule = Cron(cron, timezone=timezone)
-        except ValueError as error:
-            raise NightError(f"--cron {shown(cron)} {shown(timezone)}: {shown(error)}") from None
         # Prefect's own way to end on SIGTERM.
         warnings.filterwarnings("ignore", message="coroutine 'Runner.astop' was never awaited")
         say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
         nightly.serve(
-            name="nightly",
+            name="served",  # not `nightly`, which deploy/prefect.yaml keeps
             schedule=schedule,
             parameters={"store": settings.store},
             limit=1,
+            # Where others serve it too: a night that comes while another is at work adds nothing.
+            global_limit=ConcurrencyLimitConfig(
+                limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW
+            ),
             print_starting_message=False,
             pause_on_shutdown=False,
         )
+
+
+def _schedule(cron: str, timezone: str) -> Any:
+    """Prefect's schedule; it would itself complain of a time zone only once it is at work."""
+    if timezone not in available_timezones():
+        raise NightError(
+            f"--timezone {shown(timezone)} is no time zone; name one such as Europe/Berlin or UTC."
+        )
+    from prefect.schedules import Cron
+
+    try:
+        return Cron(cron, timezone=timezone, slug="every-night")
+    except ValueError as error:
+        raise NightError(
+            f'--cron {shown(cron)}: {shown(error)}; give five fields such as "0 3 * * *".'
+        ) from None
 
 
 @contextmanager

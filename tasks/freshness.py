@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from tasks.results import Entry, Night, ResultError
 from tasks.runs import names_of, read_night
@@ -74,6 +74,29 @@ def is_current(night: Night) -> bool:
 def is_whole(night: Night) -> bool:
     """Whether a run counts as a night: it tells how things stand, of all attributes."""
     return is_current(night) and not night.only
+
+
+def is_published(night: Night) -> bool:
+    """Whether a night is done, its own or one of the past: of all attributes, and not failed."""
+    return not night.dry and not night.only and night.state != "Failed"
+
+
+def newest_night(store: Store, *, before: str | None = None) -> date | None:
+    """The newest night done, by all runs or those before one; None: there is none.
+
+    Runs are read backwards up to the first that worked on its own day: none before it is newer.
+    """
+    newest = None
+    for run in names_of(store):
+        if before is not None and run >= before:
+            continue
+        night = read_night(store, run)
+        if night is None or not is_published(night):
+            continue
+        newest = night.night if newest is None else max(newest, night.night)
+        if night.as_of is None:
+            break
+    return newest
 
 
 def newest_vote(entries: Iterable[Entry], night: Night) -> datetime | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from tasks.evaluate import VoteTau
 from tasks.results import Entry, Night
@@ -49,17 +49,17 @@ def _by_chance(difference: VoteTau) -> float:
     if not whole:
         return 1.0  # the interval is all that is possible
     freedom = _freedom(abs(whole[0] - found.value) / found.error, difference.level)
-    return float(stats.t.cdf(found.value / found.error, freedom))
+    return float(special.stdtr(freedom, found.value / found.error))
 
 
 def _freedom(reach: float, level: float) -> float:
     """Degrees of freedom of an interval that reaches so many standard errors to either side."""
 
     def excess(freedom: float) -> float:
-        return float(stats.t.ppf(0.5 + level / 2, freedom)) - reach
+        return float(special.stdtrit(freedom, 0.5 + level / 2)) - reach
 
     if excess(1.0) <= 0:
         return 1.0
     if excess(_ENDLESS) >= 0:
-        return math.inf
+        return _ENDLESS
     return float(optimize.brentq(excess, 1.0, _ENDLESS))

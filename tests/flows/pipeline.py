@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,10 +105,9 @@ class PrefectApi:
         return True
 
 
-@pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi]:
-    """One Prefect server for the run of all tests."""
-    place = tmp_path_factory.mktemp("prefect")
+@contextmanager
+def prefect_server(place: Path, **settings: str) -> Iterator[PrefectApi]:
+    """A Prefect server on a free port of loopback, which keeps all it knows in a directory."""
     [port] = free_ports(1)
     server = PrefectApi(f"http://127.0.0.1:{port}/api", place)
     log = place / "server.log"
@@ -118,7 +118,7 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi
             stdout=out,
             stderr=out,
             cwd=place,
-            env=clean_environment(place) | {"PREFECT_HOME": str(place)},
+            env=clean_environment(place) | {"PREFECT_HOME": str(place)} | settings,
         )
     try:
         until(
@@ -136,6 +136,13 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi]:
+    """One Prefect server for the run of all tests."""
+    with prefect_server(tmp_path_factory.mktemp("prefect")) as server:
+        yield server
 
 
 @dataclass(frozen=True)

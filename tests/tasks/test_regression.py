@@ -1,55 +1,127 @@
-"""Attributes that got worse, among many that only seem to have."""
+"""Which attributes got worse, beyond chance among many."""
 
-from dataclasses import replace
+import math
 
 import numpy as np
 import pytest
-from nights import entry, night, vote_tau
-from scipy import stats
+from recorded_nights import judged, recorded
+from scipy import special, stats
 
+from tasks.evaluate import Estimate
 from tasks.regression import regressed
 
-
-def with_p_values(*p_values: float):
-    """A night of attributes whose challengers are worse with these p-values."""
-    return night(
-        *(
-            entry(f"a{k:04d}", difference=vote_tau(0.01 * z))
-            for k, z in enumerate(stats.norm.ppf(p_values).tolist())
-        )
-    )
+WORSE = Estimate(-0.2, -0.25, -0.15, 0.02)
 
 
-def named(found) -> list[str]:
-    return [one.attribute for one in found]
+def estimated(sample, *, level: float = 0.99, most: float = 2.0) -> Estimate:
+    """The mean of a sample with the usual interval, cut off where nothing can be."""
+    n = len(sample)
+    mean, error = float(np.mean(sample)), float(np.std(sample, ddof=1)) / math.sqrt(n)
+    reach = error * float(special.stdtrit(n - 1, 0.5 + level / 2))
+    return Estimate(mean, max(mean - reach, -most), min(mean + reach, most), error)
 
 
-def test_the_example_of_benjamini_and_hochberg_names_the_first_four():
-    """Their table of 1995: 15 comparisons, of which Bonferroni keeps three and they four."""
-    p_values = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344]
-    p_values += [0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 0.9999]
-    assert named(regressed(with_p_values(*p_values))) == ["a0000", "a0001", "a0002", "a0003"]
+def names(night, **level) -> list[str]:
+    return [entry.attribute for entry in regressed(night, **level)]
 
 
-def test_a_gain_however_sure_is_no_regression():
-    assert regressed(night(entry("a", difference=vote_tau(+0.5)))) == []
-    assert named(regressed(night(entry("a", difference=vote_tau(-0.5))))) == ["a"]
+def hand_worked(chances: dict[str, float], level: float) -> list[str]:
+    """Benjamini and Hochberg in their own words: up to the last that is below its share."""
+    order = sorted(chances, key=lambda name: chances[name])
+    below = [k for k, name in enumerate(order, 1) if chances[name] <= level * k / len(order)]
+    return order[: max(below, default=0)]
 
 
-def test_a_thousand_attributes_that_did_not_change_name_hardly_any():
-    rng = np.random.default_rng(0)
-    nights = [with_p_values(*rng.uniform(size=1000)) for _ in range(20)]
-    assert sum(bool(regressed(one)) for one in nights) <= 3
+@pytest.mark.parametrize("n", [2, 3, 8, 60, 1000])
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_one_attribute_alone_is_judged_as_by_students_test(n, level):
+    sample = np.random.default_rng(n).normal(-0.005, 0.01, n)
+    chance = stats.ttest_1samp(sample, 0.0, alternative="less").pvalue
+    night = recorded(1, judged("one", estimated(sample, level=level), level=level))
+    assert names(night, level=chance * 1.001) == ["one"]
+    assert names(night, level=chance * 0.999) == []
 
 
-@pytest.mark.parametrize("outcome", ["unchanged", "failed"])
-def test_only_what_was_judged_that_night_counts(outcome):
-    worse = entry("a", difference=vote_tau(-0.5))
-    assert regressed(night(replace(worse, outcome=outcome))) == []
-    assert regressed(night(replace(worse, run="20261101T000000Z-000000"))) == []
+def test_an_interval_cut_off_at_one_end_is_read_by_the_other():
+    sample = np.array([-1.0, -1.7])
+    found = estimated(sample, level=0.9)
+    assert found.low == -2.0 < found.high < 2.0
+    chance = stats.ttest_1samp(sample, 0.0, alternative="less").pvalue
+    night = recorded(1, judged("one", found, level=0.9))
+    assert names(night, level=chance * 1.001) == ["one"]
+    assert names(night, level=chance * 0.999) == []
 
 
-def test_what_has_no_error_to_go_by_shows_nothing():
-    assert regressed(night(entry("a", difference=vote_tau(-0.5, error=float("inf"))))) == []
-    assert regressed(night(entry("a", difference=None))) == []
-    assert regressed(night()) == []
+def test_many_attributes_are_judged_as_benjamini_and_hochberg_say():
+    rng = np.random.default_rng(1)
+    samples = {f"a{k:03d}": rng.normal(-0.12 if k < 15 else 0.0, 0.2, 25) for k in range(100)}
+    chances = {
+        name: float(stats.ttest_1samp(sample, 0.0, alternative="less").pvalue)
+        for name, sample in samples.items()
+    }
+    night = recorded(1, *(judged(name, estimated(sample)) for name, sample in samples.items()))
+    for level in (0.01, 0.05, 0.3):
+        expected = hand_worked(chances, level)
+        assert names(night, level=level) == expected
+        assert expected
+        assert len(expected) < sum(chance <= level for chance in chances.values()) + 1
+
+
+def test_of_those_named_few_are_named_by_chance():
+    rng = np.random.default_rng(2)
+    shares, found = [], 0
+    for _ in range(50):
+        entries = [
+            judged(f"{'worse' if k < 20 else 'same'}{k}", estimated(rng.normal(mean, 0.2, 20)))
+            for k in range(100)
+            for mean in [-0.2 if k < 20 else 0.0]
+        ]
+        named = names(recorded(1, *entries))
+        wrong = sum(name.startswith("same") for name in named)
+        shares.append(wrong / max(len(named), 1))
+        found += len(named) - wrong
+    assert np.mean(shares) <= 0.05
+    assert found > 0.9 * 50 * 20
+
+
+def test_where_nothing_got_worse_hardly_a_night_names_anything():
+    rng = np.random.default_rng(3)
+    nights = [
+        recorded(1, *(judged(str(k), estimated(rng.normal(0, 0.2, 20))) for k in range(50)))
+        for _ in range(100)
+    ]
+    assert sum(bool(regressed(night)) for night in nights) <= 0.05 * 100 + 4  # two errors
+
+
+def test_better_is_not_worse():
+    better = Estimate(0.2, 0.15, 0.25, 0.02)
+    assert regressed(recorded(1, judged("better", better), judged("worse", WORSE))) == [
+        recorded(1, judged("worse", WORSE)).entries["worse"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (Estimate(-0.5, -2.0, 2.0, math.inf), False),
+        (Estimate(-0.5, -2.0, 2.0, 0.4), False),
+        (Estimate(-0.5, -0.5, -0.5, 0.0), True),
+        (Estimate(0.0, 0.0, 0.0, 0.0), False),
+        (None, False),
+    ],
+)
+def test_what_could_not_be_drawn_names_nothing_and_what_is_sure_does(found, named):
+    assert bool(regressed(recorded(1, judged("one", found)))) == named
+
+
+@pytest.mark.parametrize(
+    ("outcome", "named"),
+    [("published", True), ("held", True), ("unchanged", False), ("failed", False)],
+)
+def test_only_what_was_judged_tonight_is_named(outcome, named):
+    """An attribute that is unchanged keeps the figures of the night it was judged."""
+    assert bool(regressed(recorded(1, judged("one", WORSE, outcome=outcome)))) == named
+
+
+def test_a_night_without_attributes_names_none():
+    assert regressed(recorded(1)) == []

@@ -1,0 +1,461 @@
+"""What lies under deploy/ for Prefect, put to work on a real server by a real worker.
+
+One server for all tests here. In order: everything is deployed; the cron of the night is changed to
+every minute in a copy, and a night starts by itself; somebody asks for one attribute; a night dies.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from commands import Fault, Running, command_in
+from pipeline import PATIENCE, ROOT, PrefectApi, clean_environment, prefect_server
+from registries import MLFLOW_WARNS
+from stored_votes import put, simulated
+from waiting import until
+
+from tasks.runs import past_of
+from tasks.store import Store
+
+pytestmark = MLFLOW_WARNS
+
+DEPLOY = ROOT / "deploy"
+AUTOMATIONS = sorted((DEPLOY / "automations").glob("*.yaml"))
+PLACEHOLDER = "00000000-0000-0000-0000-000000000000"
+EVERY_MINUTE = "* * * * *"
+SOON = 10
+"""Seconds that the server waits at least before it misses anything."""
+QUICK = {"URLR_WORKERS": "1", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
+OVER = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+COMMANDS = """\
+import shlex, sys
+from prefect.cli import app
+for command in sys.argv[1:]:
+    sys.argv[1:] = shlex.split(command)
+    try:
+        app()
+    except SystemExit as end:
+        if end.code:
+            sys.exit(f"{command}: {end.code}")
+"""
+MAKE_BLOCK = """\
+import os
+from prefect.blocks.notifications import CustomWebhookNotificationBlock as Block
+block = Block(
+    name="urlr",
+    url="{{address}}",
+    secrets={"address": os.environ["ALERT_URL"]},
+    json_data={"text": "{{subject}}\\n{{body}}"},
+)
+print(block.save("urlr-alerts", overwrite=True))
+"""
+
+
+@dataclass(frozen=True)
+class Team:
+    """A server, a store, and whoever deploys from a checkout."""
+
+    api: PrefectApi
+    store: Store
+    environment: dict[str, str]
+    home: Path
+
+    def prefect(self, *commands: str) -> None:
+        """Give Prefect these commands in the checkout, from one process since each takes 3 s."""
+        self.python("-c", COMMANDS, *commands)
+
+    def python(self, *words: str, **settings: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=ROOT,
+            env=self.environment | settings,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def ask(self, where: str, body: object = None, *, method: str | None = None) -> Any:
+        """What the server's API answers."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.api.address}/{where}",
+            data,
+            {"Content-Type": "application/json"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            said = answer.read()
+        return json.loads(said) if said else None
+
+    def deployments(self) -> dict[str, dict[str, Any]]:
+        return {one["name"]: one for one in self.api.ask("deployments")}
+
+    def events(self, *names: str) -> list[dict[str, Any]]:
+        """Events by name, the oldest first."""
+        wanted = {"filter": {"event": {"name": list(names)}, "order": "ASC"}, "limit": 50}
+        found: list[dict[str, Any]] = self.ask("events/filter", wanted)["events"]
+        return found
+
+    def run(self, deployment: dict[str, Any], **parameters: Any) -> str:
+        """Ask for a run of a deployment now; gives its id."""
+        made = self.ask(
+            f"deployments/{deployment['id']}/create_flow_run", {"parameters": parameters}
+        )
+        return str(made["id"])
+
+    def state(self, run: str) -> tuple[str, str, str]:
+        """Type, name and message of the state of a run."""
+        found = self.ask(f"flow_runs/{run}")
+        return found["state_type"], found["state_name"], found["state"]["message"] or ""
+
+    def ended(self, run: str) -> tuple[str, str, str]:
+        """The same, once it is over."""
+        until(lambda: self.state(run)[0] in OVER, f"run {run} is over", seconds=PATIENCE)
+        return self.state(run)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    place = tmp_path_factory.mktemp("deployment")
+    (place / "server").mkdir()
+    store = Store.at(place / "store")
+    put(store, "votes/good/1.csv", simulated().votes)
+    put(store, "votes/few/1.csv", simulated(n_items=4).votes.head(12))
+    with prefect_server(place / "server") as api:
+        environment = clean_environment(place) | {
+            "PREFECT_HOME": str(place / "client"),
+            "PREFECT_API_URL": api.address,
+            "PREFECT_WORKER_QUERY_SECONDS": "2",
+            "URLR_STORE": store.url,
+            "URLR_REGISTRY": str(place / "registry"),
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+        yield Team(api, store, environment | QUICK, place)
+
+
+@pytest.fixture(scope="module")
+def deployed(team: Team) -> dict[str, dict[str, Any]]:
+    """All deployments as the file says, read back."""
+    team.prefect(
+        "work-pool create urlr --type process",
+        "--no-prompt deploy --prefect-file deploy/prefect.yaml --all",
+    )
+    return team.deployments()
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """The automations, and what they told people."""
+
+    block: str
+    texts: list[str]
+
+    def wait_for(self, *words: str) -> str:
+        """A message that holds these words."""
+
+        def found() -> list[str]:
+            return [text for text in self.texts if all(word in text for word in words)]
+
+        until(found, f"told of {words}; so far: {self.texts}", seconds=PATIENCE)
+        return found()[0]
+
+
+@contextmanager
+def listening(texts: list[str]) -> Iterator[str]:
+    """An address that takes messages as a chat does."""
+
+    class Taker(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            texts.append(json.loads(body)["text"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *given: object) -> None:
+            """Nothing to be said."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def copied(path: Path, to: Path, *, block: str) -> Path:
+    """A copy of an automation that names a block; the deadline of a night comes soon."""
+    made = yaml.safe_load(path.read_text().replace(PLACEHOLDER, block))
+    if path.stem == "no-night":
+        made["trigger"]["within"] = SOON
+    to.write_text(yaml.safe_dump(made))
+    return to
+
+
+@pytest.fixture(scope="module")
+def alerts(team: Team, deployed: dict[str, Any]) -> Iterator[Alerts]:
+    """Every automation from its file, by Prefect's command; the deadline of a night comes soon."""
+    texts: list[str] = []
+    with listening(texts) as address:
+        block = team.python("-c", MAKE_BLOCK, ALERT_URL=address).strip()
+        (team.home / "automations").mkdir()
+        copies = [
+            copied(path, team.home / "automations" / path.name, block=block) for path in AUTOMATIONS
+        ]
+        team.prefect(*(f"automation create --from-file {copy}" for copy in copies))
+        yield Alerts(block, texts)
+
+
+@contextmanager
+def working(team: Team) -> Iterator[None]:
+    """A worker of the pool, as somebody starts it."""
+    words = ["-m", "prefect", "worker", "start", "--pool", "urlr", "--name", "one"]
+    with (team.home / "worker.log").open("wb") as out:
+        worker = subprocess.Popen(
+            [sys.executable, *words], cwd=team.home, env=team.environment, stdout=out, stderr=out
+        )
+    try:
+        yield
+    finally:
+        family = psutil.Process(worker.pid).children(recursive=True)
+        worker.send_signal(signal.SIGINT)
+        try:
+            worker.wait(30)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+        for one in psutil.wait_procs(family, timeout=20)[1]:
+            one.kill()
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Runs that a worker did, each with its end; the others are ids."""
+
+    scheduled: str
+    second: str
+    one: str
+
+
+@pytest.fixture(scope="module")
+def worked(team: Team, deployed: dict[str, Any]) -> Iterator[Worked]:
+    """A night that started by itself, another that came too early, and one attribute."""
+    copy = team.home / "prefect.yaml"
+    text = (DEPLOY / "prefect.yaml").read_text()
+    assert '"0 3 * * *"' in text
+    copy.write_text(text.replace('"0 3 * * *"', f'"{EVERY_MINUTE}"'))
+    with working(team):
+        team.prefect(f"--no-prompt deploy --prefect-file {copy} -n nightly")
+        nightly = team.deployments()["nightly"]
+        yield from _worked(team, nightly)
+
+
+def _worked(team: Team, nightly: dict[str, Any]) -> Iterator[Worked]:
+    def at_work() -> list[dict[str, Any]]:
+        busy = {"state": {"type": {"any_": ["RUNNING", *OVER]}}}
+        return team.api.ask("flow_runs", flow_runs=busy, sort="START_TIME_ASC")
+
+    until(at_work, "a night began by itself", seconds=PATIENCE)
+    scheduled = at_work()[0]
+    assert scheduled["deployment_id"] == nightly["id"]
+    second = team.run(nightly)
+    for one in nightly["schedules"]:
+        path = f"deployments/{nightly['id']}/schedules/{one['id']}"
+        team.ask(path, {"active": False}, method="PATCH")
+    team.ended(scheduled["id"])
+    team.ended(second)
+    put(team.store, "votes/good/2.csv", simulated(seed=1).votes)
+    one = team.run(
+        team.deployments()["one-attribute"], store=team.store.url, only=["good"], force=True
+    )
+    team.ended(one)
+    yield Worked(scheduled["id"], second, one)
+
+
+@pytest.mark.parametrize(
+    "what", ["flows", "flow_runs", "task_runs", "deployments", "work_pools", "artifacts"]
+)
+def test_filters_that_say_nothing_are_answered(team, what):
+    """Some versions of the server's libraries refuse them, and so every `prefect ... ls`."""
+    nothing = dict.fromkeys(("flows", "flow_runs", "task_runs", "deployments", "work_pools"))
+    assert isinstance(team.api.ask(what, **nothing), list)
+
+
+def test_all_deployments_are_there_and_do_one_thing_at_a_time(deployed):
+    assert set(deployed) == {"nightly", "one-attribute", "scoring"}
+    for one in deployed.values():
+        assert one["global_concurrency_limit"]["limit"] == 1
+        assert one["work_pool_name"] == "urlr"
+    strategies = {name: one["concurrency_options"] for name, one in deployed.items()}
+    assert {name: one["collision_strategy"] for name, one in strategies.items()} == {
+        "nightly": "CANCEL_NEW",
+        "one-attribute": "ENQUEUE",
+        "scoring": "ENQUEUE",
+    }
+
+
+def test_only_the_night_has_a_schedule_and_it_names_its_time_zone(deployed):
+    schedules = {
+        name: [(one["schedule"]["cron"], one["schedule"]["timezone"]) for one in each["schedules"]]
+        for name, each in deployed.items()
+    }
+    assert schedules == {"nightly": [("0 3 * * *", "UTC")], "one-attribute": [], "scoring": []}
+
+
+def test_one_attribute_without_a_name_is_no_night_of_all(deployed):
+    assert deployed["one-attribute"]["parameters"]["only"] == ["name/an-attribute"]
+
+
+def test_automations_are_created_from_their_files(team, alerts):
+    made = {one["name"]: one for one in team.api.ask("automations")}
+    for path in AUTOMATIONS:
+        wanted = yaml.safe_load(path.read_text())
+        found = made[wanted["name"]]
+        assert found["enabled"]
+        for part in ("posture", "threshold"):
+            assert found["trigger"][part] == wanted["trigger"][part]
+        for part in ("expect", "after", "for_each"):
+            assert set(found["trigger"][part]) == set(wanted["trigger"].get(part, ()))
+        for part in ("match", "match_related"):
+            assert found["trigger"][part] == wanted["trigger"].get(part, {})
+        waits = SOON if path.stem == "no-night" else wanted["trigger"]["within"]
+        assert found["trigger"]["within"] == waits
+        kinds = [action["type"] for action in found["actions"]]
+        assert kinds == [action["type"] for action in wanted["actions"]]
+        assert {one["block_document_id"] for one in found["actions"] if "subject" in one} <= {
+            alerts.block
+        }
+    assert len(made) == len(AUTOMATIONS) == 4
+
+
+def test_the_schedule_starts_a_night_by_itself(team, alerts, worked):
+    run = team.ask(f"flow_runs/{worked.scheduled}")
+    assert run["auto_scheduled"]
+    assert run["state_name"] == "Completed"
+    assert run["state"]["message"] == "2 attributes done"
+    assert team.api.task_states(run) == [("few", "Held"), ("good", "Published")]
+
+
+def test_a_night_that_comes_while_another_is_at_work_is_cancelled(team, alerts, worked):
+    assert team.state(worked.second) == (
+        "CANCELLED",
+        "Cancelled",
+        "Deployment concurrency limit reached.",
+    )
+
+
+def test_one_attribute_is_worked_on_when_asked_for(team, alerts, worked):
+    run = team.ask(f"flow_runs/{worked.one}")
+    assert run["state_name"] == "Completed"
+    assert team.api.task_states(run) == [("good", "Published")]
+    artifacts = team.api.artifacts(run)
+    assert set(artifacts) == {"nightly-progress", "kendall-tau", "nightly-summary"}
+    assert "good" in artifacts["kendall-tau"]
+    night = past_of(team.store).last
+    assert night is not None
+    assert night.only == ("good",)
+
+
+def test_a_whole_night_is_told_as_published_and_one_attribute_is_not(team, alerts, worked):
+    until(lambda: team.events("urlr.night.attention"), "the night is told of")
+    [published] = team.events("urlr.night.published")
+    run = published["payload"]["run"]
+    assert published["resource"]["prefect.resource.id"] == f"urlr.night.{run}"
+    assert published["resource"]["urlr.store"] == team.store.url
+    counts = {name: published["payload"][name] for name in ("published", "held", "failed")}
+    assert counts == {"published": 1, "held": 1, "failed": 0}
+    related = {one["prefect.resource.id"] for one in published["related"]}
+    assert f"prefect.flow-run.{worked.scheduled}" in related
+
+
+def test_a_held_model_is_told_of_by_name_and_once_a_night(team, alerts, worked):
+    until(lambda: team.events("urlr.night.attention"), "the night is told of")
+    [held] = team.events("urlr.gate.held")
+    assert held["resource"]["prefect.resource.id"] == "urlr.attribute.few"
+    assert held["payload"]["reason"].startswith("held: only ")
+    text = alerts.wait_for("1 held, 0 worse")
+    assert "Held: few" in text
+
+
+def test_people_are_told_when_no_night_was_published_in_time(team, alerts, worked):
+    text = alerts.wait_for("no night published for 26 hours")
+    [published] = team.events("urlr.night.published")
+    assert published["payload"]["run"] in text
+    assert team.store.url in text
+
+
+@pytest.fixture
+def dying(team: Team, alerts: Alerts, worked: Worked, tmp_path: Path) -> Iterator[Running]:
+    """A night at work, whose deadline for a sign of life comes soon."""
+    name = yaml.safe_load((DEPLOY / "automations" / "night-died.yaml").read_text())["name"]
+    [died] = [one for one in team.api.ask("automations") if one["name"] == name]
+    died["trigger"]["within"] = SOON
+    kept = ("name", "description", "enabled", "tags", "trigger", "actions")
+    changed = {part: died[part] for part in kept}
+    team.ask(f"automations/{died['id']}", changed, method="PUT")
+    store = Store.at(tmp_path / "store")
+    put(store, "votes/slow/1.csv", simulated().votes)
+    command = command_in(tmp_path / "urlr", team.api.address)
+    slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="slow")
+    yield command.start("nightly", "--store", store.url, faults=(slow,))
+    command.close()
+
+
+def test_a_night_that_dies_without_a_word_is_marked_crashed_and_told_of(team, alerts, dying):
+    def running() -> list[dict[str, Any]]:
+        busy = {"state": {"type": {"any_": ["RUNNING"]}}}
+        return team.api.ask("flow_runs", flow_runs=busy)
+
+    def beats() -> list[dict[str, Any]]:
+        found = team.events("prefect.flow-run.heartbeat")
+        own = {f"prefect.flow-run.{one['id']}" for one in running()}
+        return [one for one in found if one["resource"]["prefect.resource.id"] in own]
+
+    until(beats, "the night gave a sign of life", seconds=PATIENCE)
+    [run] = running()
+    os.killpg(dying.process.pid, signal.SIGKILL)
+    assert team.ended(run["id"]) == (
+        "CRASHED",
+        "Crashed",
+        "no sign of life for 10 minutes; its process died without a word",
+    )
+    text = alerts.wait_for("ended as Crashed")
+    assert run["name"] in text
+    assert "no sign of life" in text
+
+
+def test_a_served_night_has_its_time_zone_and_one_place(team, deployed, tmp_path):
+    command = command_in(tmp_path / "urlr", team.api.address)
+    words = ("--store", team.store.url, "--timezone", "Europe/Berlin", "--cron", "30 2 * * *")
+    serving = command.start("serve", *words)
+
+    def served() -> dict[str, Any]:
+        return team.deployments().get("served", {})
+
+    until(lambda: served() or serving.process.poll() is not None, "served", seconds=PATIENCE)
+    found = served()
+    serving.end(signal_sent=signal.SIGTERM)
+    command.close()
+    assert [one["schedule"]["cron"] for one in found["schedules"] if one["active"]] == [
+        "30 2 * * *"
+    ]
+    assert {one["schedule"]["timezone"] for one in found["schedules"]} == {"Europe/Berlin"}
+    assert found["global_concurrency_limit"]["limit"] == 1
+    assert found["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
+    assert found["parameters"] == {"store": team.store.url}
