@@ -52,8 +52,12 @@ class Moves:
     since: str
     """The run of the earlier results."""
     item: Positions
+    now: Positions
+    """Rank among the items that were ranked both times, with a 90 % interval."""
+    now_low: Positions
+    now_high: Positions
     before: Positions
-    """Rank then."""
+    """The same then."""
     before_low: Positions
     before_high: Positions
     n_compared: int

@@ -231,6 +231,9 @@ def _moves(ranker: Ranker, before: Earlier) -> Moves:
     return Moves(
         since=before.run,
         item=counts(positions(known, pd.Index(list(found.item), dtype=known.dtype))),
+        now=found.now,
+        now_low=found.now_low,
+        now_high=found.now_high,
         before=found.before,
         before_low=found.before_low,
         before_high=found.before_high,

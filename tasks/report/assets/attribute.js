@@ -162,8 +162,8 @@ function moves() {
       columns: [
         { title: "Item", wide: true, value: (k) => itemName(moved.item[k]), cell: (k) => itemNode(moved.item[k]) },
         { title: "Before", kind: "number", value: (k) => -moved.before[k], cell: (k) => element("span", {}, number(moved.before[k]), " ", element("span", { className: "interval short small soft" }, span(moved.before_low[k], moved.before_high[k]))) },
-        { title: "Now", kind: "number", value: (k) => -ITEMS.rank[moved.item[k]], cell: (k) => number(ITEMS.rank[moved.item[k]]) },
-        { title: "Moved", kind: "number", value: (k) => moved.before[k] - ITEMS.rank[moved.item[k]], cell: (k) => arrow(moved.before[k] - ITEMS.rank[moved.item[k]]) },
+        { title: "Now", kind: "number", value: (k) => -moved.now[k], cell: (k) => element("span", {}, number(moved.now[k]), " ", element("span", { className: "interval short small soft" }, span(moved.now_low[k], moved.now_high[k]))) },
+        { title: "Moved", kind: "number", value: (k) => moved.before[k] - moved.now[k], cell: (k) => arrow(moved.before[k] - moved.now[k]) },
       ],
       rows: moved.item.map((_, k) => k), size: 10,
     });
