@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 
 from tasks.report.digest import OTHER, Digest, digest_of
-from tasks.report.freshness import freshness
+from tasks.report.freshness_cards import freshness
 from tasks.report.overview_rows import (
     LONGEST_NAME,
     STATES,

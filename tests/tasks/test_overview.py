@@ -11,7 +11,7 @@ import pytest
 from example_nights import LAST, STORE, example_digests, example_night
 
 from flows.night_report import night_text
-from tasks.report.freshness import freshness
+from tasks.report.freshness_cards import freshness
 from tasks.report.overview import latest_page, overview_page
 from tasks.report.overview_rows import rows_of_attributes
 from tasks.report.shell import asset
