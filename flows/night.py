@@ -15,12 +15,12 @@ from datetime import UTC, date, datetime, timedelta
 
 from flows.night_report import tau_table
 from tasks.cluster import Cluster, WorkerDied, WorkError
-from tasks.discover import Discovery
-from tasks.freshness import earlier_nights, is_current
+from tasks.discover import Discovery, etags_of
+from tasks.freshness import earlier_nights, is_current, is_whole
 from tasks.lease import Lease
-from tasks.metrics import night_metrics, write_textfile
+from tasks.metrics import MetricsError, night_metrics, write_textfile
 from tasks.publish import Desk, publish
-from tasks.registry import Registry, RegistryError, Standing
+from tasks.registry import Registry, RegistryError, RegistryUnreachable, Standing
 from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
 from tasks.report.site import METRICS, point_to, report_key, write_overview, write_page
 from tasks.results import (
@@ -35,7 +35,7 @@ from tasks.results import (
 )
 from tasks.runs import RUNS, Past
 from tasks.settings import Settings
-from tasks.store import Store, Unreachable
+from tasks.store import NotThere, Store, Unreachable
 from tasks.train import train
 from tasks.write import for_spreadsheets, table_bytes
 from urlr.errors import UrlrError
@@ -45,6 +45,8 @@ TAU = "tau.csv"
 ATTEMPTS = 2
 """Times an attribute is tried when its worker dies: one that merely stood beside is blamed too."""
 _REPORT = "report it, with what Prefect's log says of this attribute."
+_PASSING = (WorkerDied, Unreachable, RegistryUnreachable)
+"""What may be over when the attribute is tried again."""
 
 
 class NightError(UrlrError):
@@ -107,6 +109,8 @@ class NightWork:
     desk: Desk | None = None
     publisher: ThreadPoolExecutor | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
+    _computed: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Places of tonight's results by key, by attribute."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def work_on(self, attribute: str) -> Entry:
@@ -114,7 +118,7 @@ class NightWork:
 
         Raises
         ------
-        WorkerDied, Unreachable
+        WorkerDied, Unreachable, RegistryUnreachable
             It may be tried again, by calling once more.
         UrlrError
             It has failed; the failure is noted.
@@ -125,10 +129,9 @@ class NightWork:
             attempt = self._attempts[attribute]
         try:
             entry = self._done(order, attempt)
-        except (WorkerDied, Unreachable) as error:
-            if attempt < ATTEMPTS and not self.stopping.is_set():
-                raise
-            self._note(self.failure(attribute, str(error)))
+        except _PASSING as error:
+            if not self.may_try_again(attribute, error):
+                self._note(self.failure(attribute, str(error)))
             raise
         except UrlrError as error:
             is_foreign = isinstance(error, WorkError) and error.trace
@@ -144,7 +147,7 @@ class NightWork:
 
     def may_try_again(self, attribute: str, error: BaseException | None) -> bool:
         """Whether calling `work_on` once more makes sense after this error."""
-        again = isinstance(error, WorkerDied | Unreachable) and not self.stopping.is_set()
+        again = isinstance(error, _PASSING) and not self.stopping.is_set()
         return again and self._attempts[attribute] < ATTEMPTS
 
     def finish(self) -> Night:
@@ -178,9 +181,10 @@ class NightWork:
         if night.tonight():
             table = table_bytes(for_spreadsheets(tau_table(night)), TAU)
             self.store.create(f"{RUNS}/{self.run}/{TAU}", table)
-        self._report(night)
+        trouble = self._report(night)
+        night = replace(night, notes=(*night.notes, *trouble))
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
-        if is_current(night):
+        if is_whole(night) and not trouble:
             point_to(self.store, self.run)
         return night
 
@@ -193,15 +197,26 @@ class NightWork:
             They cannot be written there; the night is done all the same.
         """
         if self.settings.metrics_dir is not None and is_current(night):
-            metrics = self.store.read(report_key(self.run, METRICS))
+            try:
+                metrics = self.store.read(report_key(self.run, METRICS))
+            except NotThere as error:
+                raise MetricsError(f"there are no figures for dashboards: {error}") from None
             write_textfile(metrics, self.settings.metrics_dir)
 
-    def _report(self, night: Night) -> None:
-        """Write what people open in the morning, and the figures that dashboards show."""
-        earlier = recent_digests(self.store, before=self.run)
-        metrics = night_metrics(night, past=earlier_nights(self.store, before=self.run))
-        write_overview(self.store, night, earlier, now=_now(), metrics=metrics)
-        self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
+    def _report(self, night: Night) -> list[str]:
+        """Write what people open in the morning, and the figures that dashboards show.
+
+        Gives what went wrong: the record of what was done must not depend on how it is shown.
+        """
+        try:
+            earlier = recent_digests(self.store, before=self.run)
+            metrics = night_metrics(night, past=earlier_nights(self.store, before=self.run))
+            write_overview(self.store, night, earlier, now=_now(), metrics=metrics)
+            self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
+        except Exception as error:
+            why = f"{type(error).__name__}: {shown(error, 300)}"
+            return [f"the report could not be made ({why}); once mended: urlr report {self.run}"]
+        return []
 
     def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries with what serves now, which anybody may have rolled back meanwhile."""
@@ -240,19 +255,30 @@ class NightWork:
             deadline=self.settings.attribute_deadline,
             stopping=self.stopping,
         )
-        before = self.past.entries.get(order.inputs.attribute)
-        if before is not None and before.key == trained.result.key and self.settled(before):
-            features = {source.key: source.etag for source in order.inputs.features}
-            return replace(unchanged(before, self.run), features=features)
+        attribute, result = order.inputs.attribute, trained.result
+        with self._lock:
+            self._computed[attribute] = {result.key: result.place}
+        before = self.past.entries.get(attribute)
+        if before is not None and before.key == result.key and self.settled(before):
+            return replace(unchanged(before, self.run), features=etags_of(order.inputs.features))
         return self._with_page(self._published(trained, order))
 
     def _with_page(self, entry: Entry) -> Entry:
-        """Write the attribute's page; what serves is told as it stands now."""
+        """Write the attribute's page; what serves is told as it stands now.
+
+        What was decided stands, whatever becomes of the page: without one, a note says so.
+        """
         live = self.standing.get(entry.attribute)
         if entry.outcome == "published" and entry.version is not None:
             live = Standing(entry.version, _now(), self.night)
         entry = _with_live(entry, live)
-        page = write_page(self.store, entry, run=self.run, night=self.night)
+        try:
+            page = write_page(self.store, entry, run=self.run, night=self.night)
+        except Exception as error:
+            why = f"{type(error).__name__}: {shown(error, 300)}"
+            name = shown(entry.attribute, 80)
+            self.notes.append(f"the page of {name} could not be made ({why}); {_REPORT}")
+            return entry
         return replace(entry, page=page)
 
     def _published(self, trained: Trained, order: Order) -> Entry:
@@ -270,9 +296,12 @@ class NightWork:
         """Whether the gate has spoken on these results, and nothing asks to hear it again."""
         if not entry.verdict or entry.key is None:
             return False
+        if entry.live is not None and entry.attribute not in self.standing:
+            return False  # the registry has lost it
         if entry.verdict == "held":
             thawed = entry.frozen and not self.settings.is_frozen(entry.attribute)
-            return not (self.asked.force or thawed)
+            other_rules = entry.gate != self.settings.gate.rules()
+            return not (self.asked.force or thawed or other_rules or entry.rival_lost)
         return True
 
     def failure(self, attribute: str, text: str) -> Entry:
@@ -287,6 +316,7 @@ class NightWork:
             attempts=self._attempts[attribute],
             seconds=0.0,
             computed=False,
+            waiting=self._computed.get(attribute, known.waiting),
         )
 
     def _note(self, entry: Entry) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
-from tasks.discover import Discovery, Inputs, discover
+from tasks.discover import Discovery, Inputs, discover, etags_of
 from tasks.lease import Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
-from tasks.registry import Registry, Standing
+from tasks.registry import Registry
 from tasks.results import Entry, Order, Rival
 from tasks.runs import Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
@@ -52,49 +52,46 @@ def night_work(
         say("looking for votes")
         found = discover(store)
         discovery = found.only(asked.only) if asked.only else found
-        past = past_of(store)
+        past = past_of(store, day=None if asked.as_of is None else night)
         notes = _notes(past, found)
         clock.lap("discover")
         say("opening the registry")
         registry.prepare()
         if not asked.dry:
             notes += registry.reconcile_all(before=lease.check)
-        standing = registry.standing()
         holder = Holder.here(run)
         note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         work = NightWork(
             settings, asked, store, run, night, started, lease, registry, past, discovery, notes
         )
-        work.standing = standing
-        clock.lap("registry")
-        try:
-            _prepare(work, standing, stack, clock, say)
-        except UrlrError:
-            forget_start(store, run)
-            raise
-        work.stages = clock.laps
+        work.standing = registry.standing()
         timer = threading.Timer(settings.night_deadline, _out_of_time, [work])
         timer.daemon = True
         timer.start()
         stack.callback(timer.cancel)
+        clock.lap("registry")
+        try:
+            _prepare(work, stack, clock, say)
+        except UrlrError:
+            forget_start(store, run)
+            raise
+        work.stages = clock.laps
         yield work
 
 
-def _prepare(
-    work: NightWork, standing: dict[str, Standing], stack: ExitStack, clock: _Clock, say: Say
-) -> None:
+def _prepare(work: NightWork, stack: ExitStack, clock: _Clock, say: Say) -> None:
     """Find out what is to be done, and start whoever does it."""
     if work.settings.shared_components:
         _share(work, stack, say)
         clock.lap("features")
-    _plan(work, standing)
+    _plan(work)
     if work.todo:
         say(f"starting workers for {plural(len(work.todo), 'attribute')}")
         _staff(work, stack, workers=min(work.settings.workers, len(work.todo)))
     clock.lap("workers")
 
 
-def _plan(work: NightWork, standing: dict[str, Standing]) -> None:
+def _plan(work: NightWork) -> None:
     """Sort the attributes into unchanged ones and those to be worked on."""
     for one in work.discovery.refused:
         if one.attribute:
@@ -107,13 +104,13 @@ def _plan(work: NightWork, standing: dict[str, Standing]) -> None:
             work.entries[inputs.attribute] = work.failure(inputs.attribute, str(error))
             continue
         before = work.past.entries.get(inputs.attribute)
-        if before is not None and _is_the_same(work, order, before, standing):
+        if before is not None and _is_the_same(work, order, before):
             work.entries[inputs.attribute] = unchanged(before, work.run)
         else:
             work.todo[inputs.attribute] = order
     for attribute, order in work.todo.items():
-        if attribute in standing:
-            rivals = _rivals(work, attribute, standing[attribute].number)
+        if attribute in work.standing:
+            rivals = _rivals(work, attribute, work.standing[attribute].number)
             work.todo[attribute] = replace(order, rivals=rivals)
 
 
@@ -154,17 +151,14 @@ def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
     )
 
 
-def _is_the_same(
-    work: NightWork, order: Order, before: Entry, standing: dict[str, Standing]
-) -> bool:
+def _is_the_same(work: NightWork, order: Order, before: Entry) -> bool:
     """Whether last time's results are tonight's, told without reading a vote."""
     if not work.settled(before) or work.asked.as_of is not None:
         return False
-    if before.verdict == "published" and before.attribute not in standing:
-        return False  # the registry has lost it
     return (
-        before.dumps == {source.key: source.etag for source in order.inputs.dumps}
-        and before.features == {source.key: source.etag for source in order.inputs.features}
+        before.dumps == etags_of(order.inputs.dumps)
+        and before.features == etags_of(order.inputs.features)
+        and before.truths == etags_of(order.inputs.truth)
         and before.settings == settings_digest(order)
         and before.shared == order.shared
     )

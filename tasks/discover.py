@@ -43,6 +43,11 @@ class Source:
         return cls(found.key, found.etag, found.size)
 
 
+def etags_of(sources: Iterable[Source]) -> dict[str, str]:
+    """ETags by key."""
+    return {source.key: source.etag for source in sources}
+
+
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """All that one attribute is made from."""

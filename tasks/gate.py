@@ -7,8 +7,8 @@ the same where people are named (see `tasks.evaluate`). The rules, in this order
 2. A first model must beat chance: the lower end of its tau must be above zero.
 3. A challenger must not be worse than the champion with confidence: hold if the upper end of the
    paired interval of their difference is below zero.
-4. No slow way down by steps too small to be sure of: hold if its tau is more than `drop` below the
-   best version of the last nights, the champion always among them. Versions are judged anew by
+4. No slow way down by steps too small to be sure of: hold if its tau is more than `drop` below any
+   version of the last nights, the champion always among them. Versions are judged anew by
    tonight's held-out votes, not by what was recorded on their day: votes get easier or harder over
    the weeks, and a recorded figure would blame or excuse the model for that.
 """
@@ -25,6 +25,8 @@ from urlr.ids import plural, shown
 
 Rule = Literal[
     "frozen",
+    "newer champion",
+    "rival lost",
     "too few votes",
     "no better than chance",
     "first model",
@@ -178,15 +180,21 @@ def _not_first(
         if one.nights_ago <= settings.nights
     ]
     rivals = [against, *(one for one in recent if one is not None)]
-    best = min(rivals, key=lambda one: one.difference.value)
-    allowed = max(settings.drop, settings.drop_errors * best.difference.error)
-    if -best.difference.value > allowed + _ROUNDING:
+    above = [one for one in rivals if _is_below(one.difference, settings)]
+    if above:
+        best = min(above, key=lambda one: one.difference.value)
         return _Finding(False, "below the best", _below(best, settings))
     text = (
         f"tau {_number(against.rival.value)} -> {_number(against.challenger.value)} "
         f"{_on_votes(against.votes)}"
     )
     return _Finding(True, "not worse", text)
+
+
+def _is_below(difference: Estimate, settings: GateSettings) -> bool:
+    """Whether this is further below a rival than is allowed."""
+    allowed = max(settings.drop, settings.drop_errors * difference.error)
+    return -difference.value > allowed + _ROUNDING
 
 
 def _rival(name: str, comparison: Comparison, settings: GateSettings) -> _Rival | None:

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 
+from tasks.discover import etags_of
 from tasks.evaluate import Estimate, VoteTau
-from tasks.gate import Earlier, Verdict, decide
+from tasks.gate import Earlier, Rule, Verdict, decide
 from tasks.read import table_of
 from tasks.registry import Publication, Registry, Verifier, Version
 from tasks.registry.alias_history import last_done
@@ -44,17 +45,17 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     """Take a result through the gate and, if it passes, make it the champion."""
     attribute = order.inputs.attribute
     champion = desk.registry.champion(attribute)
-    compared = next((rival.version for rival in order.rivals if rival.champion), None)
-    if (None if champion is None else champion.number) != compared:
-        raise PublishError(
-            f"the champion of {attribute} changed while it was worked on; run it again."
-        )
     is_live = champion is not None and champion.key == trained.result.key
     move = last_done(desk.registry.history(attribute)) if is_live else None
-    if move is not None:  # by a run that died before it could say so
+    if move is not None:  # by a run, or an attempt, that ended before it could say so
         verdict = Verdict(True, move.why, "not worse", move.forced, False)
         trained, replaced = replace(trained, champion=None), move.before
     else:
+        compared = next((rival.version for rival in order.rivals if rival.champion), None)
+        if (None if champion is None else champion.number) != compared:
+            raise PublishError(
+                f"the champion of {attribute} changed while it was worked on; run it again."
+            )
         verdict = _verdict(trained, order, champion, desk)
         replaced = None if champion is None else champion.number
     entry = replace(
@@ -63,7 +64,9 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         verdict="published" if verdict.publish else "held",
         reason=verdict.reason,
         replaced=replaced,
-        frozen=order.frozen and not verdict.publish,
+        frozen=verdict.rule == "frozen",
+        gate=order.gate,
+        rival_lost=verdict.rule == "rival lost" and not verdict.publish,
     )
     if desk.dry:
         return replace(entry, reason=f"dry run: {verdict.reason}")
@@ -100,7 +103,8 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         key=result.key,
         place=result.place,
         dumps=result.dumps,
-        features={source.key: source.etag for source in order.inputs.features},
+        features=etags_of(order.inputs.features),
+        truths=etags_of(order.inputs.truth),
         settings=result.settings,
         shared=result.shared,
         rows=result.rows,
@@ -145,30 +149,36 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
         return _held(
             f"held: the champion, version {champion.number}, is of {champion.night}, newer than "
             f"the night asked for",
+            "newer champion",
             desk,
         )
     if result.tau is None:
-        return _held(f"held: could not be judged: {result.unjudged}", desk)
+        return _held(f"held: could not be judged: {result.unjudged}", "too few votes", desk)
     if champion is not None and trained.champion is None:
         place = next(rival.place for rival in order.rivals if rival.champion)
         return _held(
             f"held: the judge of the champion, version {champion.number}, is no longer at "
             f"{order.store.address(f'{place}/{JUDGE}')}; put it back, or publish by --force",
+            "rival lost",
             desk,
         )
-    return decide(
+    verdict = decide(
         result.tau,
         trained.champion,
         [Earlier(str(number), ago, one) for number, ago, one in trained.earlier],
         settings=order.gate,
         force=desk.force,
     )
+    if not trained.lost:
+        return verdict
+    lost = plural(len(trained.lost), "earlier version")
+    return replace(verdict, reason=f"{verdict.reason}; the judges of {lost} are no longer there")
 
 
-def _held(reason: str, desk: Desk) -> Verdict:
+def _held(reason: str, rule: Rule, desk: Desk) -> Verdict:
     if desk.force:
         reason = f"published by force, else {reason}"
-    return Verdict(desk.force, reason, "too few votes", desk.force, False)
+    return Verdict(desk.force, reason, rule, desk.force, False)
 
 
 def _publication(trained: Trained, order: Order, desk: Desk, description: str) -> Publication:

@@ -18,6 +18,7 @@ from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
 from tasks.report.data import SelfTest
+from tasks.split import SplitRule
 from tasks.store import Store
 from urlr.errors import UrlrError
 from urlr.ids import shown
@@ -92,6 +93,8 @@ class Result:
     """Digest of all settings that results depend on."""
     shared: str | None
     """Key of the transform that all features were reduced by."""
+    split: SplitRule
+    """Which votes were kept from the judge."""
     rows: dict[str, int]
     """read = used + ties + skipped + rejected, over all dumps."""
     reasons: dict[str, int]
@@ -212,6 +215,14 @@ class Entry:
     """Bytes of its dumps."""
     frozen: bool = False
     """Whether it was held because the champion is to stay."""
+    truths: dict[str, str] = field(default_factory=dict)
+    """ETags of the tables of the truth, by key."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """Places, by key, of results that were computed and could not be taken to the gate."""
+    gate: GateSettings | None = None
+    """The rules by which it was held or published."""
+    rival_lost: bool = False
+    """Whether it was held because the champion's judge is gone from the store."""
     live: int | None = None
     """Version that serves."""
     live_since: datetime | None = None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Record, ResultError
 from tasks.store import NotThere, Store
@@ -74,11 +74,11 @@ class Past:
     """What earlier runs left."""
 
     last: Night | None
-    """The last finished run that was meant seriously."""
+    """The night before: the last finished run that tells how things stood."""
     known: dict[str, str]
     """Places of results, by key."""
     unfinished: tuple[str, ...]
-    """Runs after the last finished one that have no record."""
+    """Runs after that one that have no record."""
 
     def known_by_name(self) -> dict[str, dict[str, str]]:
         """`known`, by the encoded name of the attribute it is about."""
@@ -93,21 +93,35 @@ class Past:
         return {} if self.last is None else self.last.entries
 
 
-def past_of(store: Store) -> Past:
-    """Look up what earlier runs left; dry ones count for their results only."""
+def past_of(store: Store, *, day: date | None = None) -> Past:
+    """Look up what earlier runs left; `day` is given for a night of the past, `--as-of`.
+
+    The night before a night of the past is one of that day or earlier; that before any other is
+    never a night of the past, which left votes out. All other runs count for their results only.
+    """
     known: dict[str, str] = {}
     unfinished: list[str] = []
     for run in names_of(store):
         night = read_night(store, run)
-        if night is not None and not night.dry:
-            for entry in night.entries.values():
-                if entry.key is not None and entry.place is not None:
-                    known.setdefault(entry.key, entry.place)
-            return Past(night, known, tuple(unfinished))
         if night is None:
             unfinished.append(run)
-        known |= _results_of(store, run)
+            known = _results_of(store, run) | known
+            continue
+        known = _results_in(night) | known
+        is_before = night.as_of is None if day is None else night.night <= day
+        if is_before and not night.dry:
+            return Past(night, known, tuple(unfinished))
     return Past(None, known, tuple(unfinished))
+
+
+def _results_in(night: Night) -> dict[str, str]:
+    """Places of results that the record of a run tells of, by key."""
+    found: dict[str, str] = {}
+    for entry in night.entries.values():
+        found |= entry.waiting
+        if entry.key is not None and entry.place is not None:
+            found[entry.key] = entry.place
+    return found
 
 
 def names_of(store: Store) -> list[str]:

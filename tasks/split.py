@@ -29,6 +29,16 @@ Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
+class SplitRule:
+    """What decides which votes are held out."""
+
+    by_items: bool
+    item_share: float = SHARE
+    pair_share: float = SHARE
+    salt: str = SALT
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Which votes a judge learns from, and which it is judged by."""
 
@@ -50,6 +60,11 @@ class Split:
     def unseen(self) -> pd.DataFrame:
         """Votes on held-out items, none of whose votes are learnt from."""
         return self._rows(UNSEEN)
+
+    def kept_from_both(self, other: Split) -> pd.DataFrame:
+        """Votes that neither this split nor another one of the same votes learns from."""
+        is_kept = (self.part > TRAIN) & (other.part > TRAIN)
+        return pd.DataFrame(self.votes.frame.loc[is_kept])
 
     def _rows(self, part: int) -> pd.DataFrame:
         return pd.DataFrame(self.votes.frame.loc[self.part == part])

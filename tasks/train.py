@@ -18,7 +18,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 import urlr
-from tasks.discover import Source, check_formats
+from tasks.discover import check_formats, etags_of
 from tasks.evaluate import (
     Comparison,
     OrderTau,
@@ -43,7 +43,7 @@ from tasks.report.earlier import SCORES, Earlier, earlier_results
 from tasks.report.evidence import Fitted, page_of, self_tested
 from tasks.report.page_file import PAGE, PAGES
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
-from tasks.split import SALT, Split, split_votes
+from tasks.split import SALT, Split, SplitRule, split_votes
 from tasks.store import Exists, NotThere, Store
 from tasks.write import result_tables, table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, UrlrError, VoteError
@@ -100,6 +100,7 @@ class _Work:
     features: pd.DataFrame | None
     """What is fitted on: the features, reduced if they are shared."""
     table: VoteTable
+    rule: SplitRule
     split: Split
     key: str
 
@@ -128,12 +129,8 @@ def _gathered(order: Order) -> _Work:
     except UrlrError as error:
         raise ReadError(f"{store.address(parts[0].key)}: {error}") from None
     table = vote_table(votes, known_items=known, ties=order.fit.ties)
-    split = split_votes(
-        table,
-        by_items=features is not None,
-        item_share=order.item_share,
-        pair_share=order.pair_share,
-    )
+    rule = SplitRule(features is not None, order.item_share, order.pair_share)
+    split = split_votes(table, **asdict(rule))
     plain = {
         "dumps": sorted((dump.key, dump.etag) for dump in inputs.dumps),
         "features": digest_of(features),
@@ -144,7 +141,7 @@ def _gathered(order: Order) -> _Work:
         "truth": sorted((part.key, part.etag) for part in inputs.truth),
     }
     key = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-    return _Work(gathered, votes, features, table, split, key)
+    return _Work(gathered, votes, features, table, rule, split, key)
 
 
 def _known_result(order: Order, key: str) -> Result | None:
@@ -207,10 +204,11 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         key=work.key,
         place=order.place,
         run=order.run,
-        dumps=_etags(inputs.dumps),
-        features=_etags(inputs.features),
+        dumps=etags_of(inputs.dumps),
+        features=etags_of(inputs.features),
         settings=settings_digest(order),
         shared=order.shared,
+        split=work.rule,
         rows=rows,
         reasons=reasons,
         dump_rows=work.gathered.rows,
@@ -289,12 +287,12 @@ def _compared(
     ours = _judge_at(order.store, place)
     if ours is None:
         return None, (), lost
-    votes = unseen_votes(work.split)
     scores = scores_of(ours.ranker, work.features)
     champion, earlier = None, []
     for rival, judge in rivals.items():
         if judge is None:
             continue
+        votes = _unseen_by_both(work, judge)
         comparison = compare(
             scores,
             _rival_scores(order, work, judge, votes),
@@ -315,6 +313,15 @@ class _Judge:
 
     ranker: Ranker
     shared: str | None
+    rule: SplitRule
+    """By which votes were kept from it."""
+
+
+def _unseen_by_both(work: _Work, judge: _Judge) -> pd.DataFrame:
+    """Tonight's votes that neither judge has learnt from; they may have been split otherwise."""
+    if judge.rule == work.rule:
+        return unseen_votes(work.split)
+    return work.split.kept_from_both(split_votes(work.table, **asdict(judge.rule)))
 
 
 def _judge_at(store: Store, place: str) -> _Judge | None:
@@ -324,7 +331,7 @@ def _judge_at(store: Store, place: str) -> _Judge | None:
         result = RESULTS.from_bytes(store.read(about), store.address(about))
     except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
         return None
-    return _Judge(ranker, result.shared)
+    return _Judge(ranker, result.shared, result.split)
 
 
 def _rival_scores(order: Order, work: _Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
@@ -394,7 +401,3 @@ def _shared(store: Store, key: str | None) -> FeatureMap | None:
 
 def _behind(ranker: Ranker, shared: FeatureMap | None) -> Ranker:
     return ranker if shared is None else ranker.behind(shared)
-
-
-def _etags(sources: tuple[Source, ...]) -> dict[str, str]:
-    return {source.key: source.etag for source in sources}

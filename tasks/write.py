@@ -116,7 +116,7 @@ def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
 def _without_formulas(column: pd.Series[Any]) -> pd.Series[Any] | None:
     """The column with such texts made harmless; None if it has none."""
     texts = column.astype(object)
-    runs = texts.str.match(_FORMULA).fillna(False).astype(bool)
+    runs = texts.map(lambda cell: isinstance(cell, str) and _FORMULA.match(cell) is not None)
     runs &= pd.to_numeric(texts.where(runs), errors="coerce").isna()
     if not runs.any():
         return None

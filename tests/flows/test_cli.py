@@ -46,8 +46,8 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
     assert "urlr score out/model.npz" in fitted.stdout
     ranking = tmp_path / "out"
     written = sorted(path.name for path in ranking.iterdir())
-    tables = ["annotators.csv", "model.npz", "scores.csv", "summary.txt", "verdicts.csv"]
-    assert written == tables
+    tables = ["annotators.csv", "model.npz", "report.html", "scores.csv", "summary.txt"]
+    assert written == [*tables, "verdicts.csv"]
     assert (ranking / "summary.txt").read_text() in fitted.stdout
     verdicts = read_table(ranking / "verdicts.csv")
     assert verdicts["vote_id"].tolist() == [str(k) for k in range(600)]

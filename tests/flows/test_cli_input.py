@@ -74,7 +74,7 @@ def test_one_vote_ranks_two_items(command, method):
     command.put("v.csv", "winner,loser\na,b\n")
     assert command("fit", "v.csv", "--out", "out", *method) == 0
     assert scores()["item"].tolist() == ["a", "b"]
-    assert "Look at out/scores.csv" in command.out
+    assert "Look at out/report.html" in command.out
 
 
 def test_one_vote_with_features(command, method):

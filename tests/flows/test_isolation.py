@@ -289,7 +289,7 @@ def test_prefect_shows_how_every_attribute_ended(troubled):
 def test_the_lease_is_given_back_and_nothing_else_is_left(troubled):
     assert held_by(troubled.store) is None
     folders = {one.key.partition("/")[0] for one in troubled.store.list()}
-    assert folders == {"votes", "features", "runs", "lease"}
+    assert folders == {"votes", "features", "runs", "lease", "report"}
 
 
 def test_no_secret_is_shown(nights, s3_server):

@@ -24,11 +24,12 @@ from storage import free_ports
 from tasks.gather import LATER
 from tasks.names import encoded
 from tasks.read import table_of
-from tasks.registry import Move
+from tasks.registry import Move, Registry
 
 pytestmark = MLFLOW_WARNS
 
 ALL = {SMILING, BRIGHT, PLAIN, FEW}
+NEW_REGISTRY = "new-registry"
 SAME = ("scores.parquet", "verdicts.parquet", "model.npz", "judge.npz", "summary.txt")
 """Files that must not depend on where, when and by how many workers they were made."""
 
@@ -70,7 +71,7 @@ def chains(new_place) -> tuple[Chain, Chain, Chain]:
 
 
 def changing(chain: Chain) -> None:
-    """With one worker: a night; nothing new; a new row of features; a changed one."""
+    """With one worker: a night; nothing new; new and changed features; other rules; no registry."""
     chain.add("first")
     [nobody] = free_ports(1)
     chain.add("nothing new", URLR_DASK_ADDRESS=f"tcp://127.0.0.1:{nobody}")
@@ -83,14 +84,17 @@ def changing(chain: Chain) -> None:
     features.loc[voted_on, features.columns[1]] += 0.5
     replace_features(chain.place.store, features)
     chain.add("changed row")
+    chain.add("other rules", URLR_GATE__FEWEST_VOTES="1")
+    chain.add("empty registry", URLR_REGISTRY=NEW_REGISTRY)
 
 
 def choosing(chain: Chain) -> None:
-    """With two workers: a dry run; the night itself; one by force; a night of the past."""
+    """With two workers: a dry run; the night; one by force; a night of the past; one after it."""
     chain.add("dry", "--dry-run")
     chain.add("real")
     chain.add("forced", "--only", FEW, "--force")
     chain.add("past", "--only", SMILING, "--as-of", "2024-01-05")
+    chain.add("after the past")
 
 
 def sharing(chain: Chain) -> None:
@@ -226,6 +230,32 @@ def test_a_night_of_the_past_counts_votes_by_their_own_time_and_does_not_replace
     assert entry.reason == (
         f"held: the champion, version 1, is of {champion.night}, newer than the night asked for"
     )
+
+
+def test_a_night_after_one_of_the_past_counts_all_votes_again(chosen):
+    ran, before = chosen.nights["after the past"], chosen.nights["forced"]
+    assert ran.outcomes() == dict.fromkeys(ALL, "unchanged")
+    for name in ALL:
+        ours, theirs = ran.entry(name), before.entry(name)
+        assert (ours.key, ours.rows, ours.verdict) == (theirs.key, theirs.rows, theirs.verdict)
+
+
+def test_other_rules_of_the_gate_decide_anew_on_what_was_held(changed):
+    ran = changed.nights["other rules"]
+    assert changed.nights["changed row"].entry(FEW).verdict == "held"
+    assert ran.outcomes() == dict.fromkeys(ALL - {FEW}, "unchanged") | {FEW: "published"}
+    assert not any(one.computed for one in ran.night.tonight())
+
+
+def test_an_empty_registry_is_filled_again_without_fitting(changed):
+    ran = changed.nights["empty registry"]
+    live = {name for name, outcome in ran.outcomes().items() if outcome == "published"}
+    assert live == ALL - {FEW}, "the usual rules hold what other rules published"
+    registry = Registry.at(changed.place.directory / NEW_REGISTRY)
+    assert {name: one.number for name, one in registry.champions().items()} == dict.fromkeys(
+        live, 1
+    )
+    assert not any(one.computed for one in ran.night.tonight())
 
 
 def test_settings_by_attribute_come_from_the_file(changed):

@@ -265,6 +265,17 @@ def test_a_drop_within_its_errors_may_be_allowed(errors, publish):
     assert decide(tau(0.79), versus(0.79, 0.81), settings=settings).publish == publish
 
 
+def test_an_uncertain_rival_does_not_hide_a_certain_one():
+    """0.05 below one, which may be chance, and 0.04 below another, which is not."""
+    sure = ago(3, "4", 0.80, 0.84, reach=0.013)
+    unsure = ago(2, "5", 0.80, 0.85, reach=0.078)
+    for earlier in ([sure], [sure, unsure], [unsure, sure]):
+        verdict = decide(tau(0.80), versus(0.80, 0.80), earlier)
+        assert (verdict.publish, verdict.rule) == (False, "below the best")
+        assert "0.040 below 0.840 of version 4" in verdict.reason
+    assert decide(tau(0.80), versus(0.80, 0.80), [unsure]).publish
+
+
 def test_a_comparison_at_another_level_is_refused():
     with pytest.raises(ValueError, match=r"of level 0\.95 and the gate's"):
         decide(tau(0.84), versus(0.84, 0.81, level=0.95))

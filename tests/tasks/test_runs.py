@@ -9,6 +9,7 @@ import pytest
 from tasks.evaluate import Estimate, Judged, OrderTau, VoteTau
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Result, ResultError
 from tasks.runs import names_of, new_run, past_of, place_of, read_night
+from tasks.split import SplitRule
 from tasks.store import Store
 
 FIRST, SECOND, THIRD = (f"2026110{day}T020000Z-0a1b2c" for day in (1, 2, 3))
@@ -31,6 +32,7 @@ def result(key: str = "k", *, run: str = FIRST, name: str = "smiling") -> Result
         features={},
         settings="s",
         shared=None,
+        split=SplitRule(by_items=False),
         rows={"read": 1, "used": 1, "ties": 0, "skipped": 0, "rejected": 0},
         reasons={},
         dump_rows={"votes/smiling/1.csv": 1},
@@ -160,6 +162,31 @@ def test_of_a_dry_run_only_the_results_count(store):
     assert past.unfinished == ()
     assert past.entries["smiling"].key == "k1"
     assert past.known["k2"] == place_of(SECOND, "smiling")
+
+
+def test_a_night_of_the_past_is_not_the_night_before_but_its_results_count(store):
+    finish(store, night(FIRST, {"smiling": entry("k1", FIRST)}))
+    finish(store, night(SECOND, {"smiling": entry("k2", SECOND)}, as_of=NOON))
+    past = past_of(store)
+    assert past.last.run == FIRST
+    assert past.known == {"k1": place_of(FIRST, "smiling"), "k2": place_of(SECOND, "smiling")}
+
+
+def test_the_night_before_a_night_of_the_past_is_of_its_day_or_earlier(store):
+    day = date(2026, 10, 20)
+    finish(store, night(FIRST, {"smiling": entry("k1", FIRST)}, night=day, as_of=NOON))
+    finish(store, night(SECOND, {"smiling": entry("k2", SECOND)}, night=date(2026, 11, 2)))
+    assert past_of(store, day=date(2026, 10, 21)).last.run == FIRST
+    assert past_of(store, day=day).last.run == FIRST
+    assert past_of(store, day=date(2026, 10, 19)).last is None
+    assert past_of(store, day=date(2026, 10, 19)).known.keys() == {"k1", "k2"}
+
+
+def test_results_that_could_not_be_taken_to_the_gate_are_known(store):
+    waiting = {"k2": place_of(SECOND, "smiling")}
+    failed = replace(entry("k1", FIRST), outcome="failed", waiting=waiting)
+    finish(store, night(SECOND, {"smiling": failed}))
+    assert past_of(store).known == {"k1": place_of(FIRST, "smiling")} | waiting
 
 
 def test_results_of_another_urlr_are_computed_again(here):

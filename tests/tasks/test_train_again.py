@@ -162,6 +162,31 @@ def test_held_against_itself_the_difference_is_exactly_nothing(night):
         assert one.challenger.n_votes == trained.result.tau.n_votes
 
 
+def test_rivals_are_judged_by_votes_that_neither_has_seen(here):
+    """The champion learnt from pairs that are held out tonight; they say nothing of it."""
+    stored(here)
+    champion = train(order_of(here)).result
+    rivals = (Rival(1, 0, True, PLACE),)
+    wider = order_of(here, run=OTHER, rivals=rivals, pair_share=0.5, item_share=0.3)
+    trained = train(wider)
+    assert trained.result.split == replace(champion.split, pair_share=0.5, item_share=0.3)
+    assert trained.result.tau.n_votes > champion.tau.n_votes
+    assert trained.champion.difference.n_votes == champion.tau.n_votes
+
+
+def test_a_champion_without_features_is_not_judged_by_items_it_learnt_from(here):
+    made = stored(here)
+    features = here.read("features/all.csv")
+    here.remove("features/all.csv")
+    champion = train(order_of(here)).result
+    put(here, "features/all.csv", features)
+    rivals = (Rival(1, 0, True, PLACE),)
+    trained = train(order_of(here, run=OTHER, rivals=rivals))
+    assert (champion.split.by_items, trained.result.split.by_items) == (False, True)
+    assert len(made.votes) > trained.result.tau.n_votes > champion.tau.n_votes
+    assert trained.champion.difference.n_votes == champion.tau.n_votes
+
+
 def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here):
     store, _ = night
     small(here)
