@@ -97,12 +97,12 @@ class Elsewhere:
 
 @contextmanager
 def dask_cluster(folder: Path, workers: list[str], *options: str) -> Iterator[Elsewhere]:
-    """A scheduler and one-threaded workers, each with options of its own."""
+    """A scheduler and one-threaded workers, each with options of its own, apart by spaces."""
     where = folder / "scheduler.json"
     with ExitStack() as stack:
         given = [f"--scheduler-file={where}", *options]
         scheduler = stack.enter_context(program(folder, "scheduler", *given, "--port=0"))
         until(lambda: where.exists() and where.read_text().endswith("}"), "a scheduler")
         for own in workers:
-            stack.enter_context(program(folder, "worker", *given, "--nthreads=1", own))
+            stack.enter_context(program(folder, "worker", *given, "--nthreads=1", *own.split()))
         yield Elsewhere(json.loads(where.read_text())["address"], scheduler)

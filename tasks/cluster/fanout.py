@@ -156,6 +156,8 @@ class Cluster:
                 if _is_settled(answer, error=error):
                     self._give_up(task, seat)
                 raise
+            if isinstance(answer.exception(), _Left) and self._is_connected():
+                task.cancel()  # else the next worker at this address would be given it
         finally:
             with self._news:
                 del self._answers[answer]

@@ -214,6 +214,19 @@ def test_kubernetes_runs_the_same_commands_as_compose(services):
         assert theirs == [re.sub(r"\$\{\w+:-(\w+)\}", r"\1", word) for word in ours], container
 
 
+def test_no_order_that_killed_a_worker_is_given_to_another(services):
+    """As Dask itself reads the variable of the scheduler."""
+    from dask.config import collect_env, get
+
+    [ours] = [one for one in containers() if one["name"] == "scheduler"]
+    for given in (
+        services["dask-scheduler"]["environment"],
+        {one["name"]: one["value"] for one in ours["env"]},
+    ):
+        read = collect_env(given)
+        assert get("distributed.scheduler.allowed-failures", config=read) == 0
+
+
 def test_images_hold_what_the_commands_name(services):
     """The ignore file lets in what the image file copies, and copied are the scripts."""
     let_in = {

@@ -65,6 +65,13 @@ def die_once(marker: Path) -> str:
     return "survived"
 
 
+def note_and_die(marker: Path) -> None:
+    """Say who dies in a file beside the marker, and die."""
+    with marker.with_suffix(".started").open("a") as started:
+        started.write(f"{os.getpid()}\n")
+    die(None)
+
+
 def hang_until(marker: Path) -> int:
     """Say who hangs in a file beside the marker, and wait for the marker."""
     with marker.with_suffix(".started").open("a") as started:

@@ -8,9 +8,10 @@ from pathlib import Path
 import cluster_work as work
 import pytest
 from dask_programs import Elsewhere, Papers, dask_cluster, papers
+from storage import free_ports
 from waiting import PATIENCE, until
 
-from tasks.cluster import Cluster, ClusterError, Stopped, TookTooLong, existing_cluster
+from tasks.cluster import Cluster, ClusterError, Stopped, TookTooLong, WorkerDied, existing_cluster
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +92,21 @@ def test_leaving_gives_up_what_runs_and_leaves_the_cluster_alive(elsewhere, trus
     go.touch()
     with connected(elsewhere, trusted) as again:
         assert run(again, work.negative, 3) == -3
+
+
+def test_what_killed_a_worker_is_not_run_again_by_the_next_one_at_its_address(tmp_path):
+    """The ports of workers are fixed where firewalls stand between, so addresses come back."""
+    deadly, [port] = tmp_path / "deadly", free_ports(1)
+    with (
+        dask_cluster(tmp_path, [f"--nanny --worker-port={port}"]) as elsewhere,
+        existing_cluster(elsewhere.address) as cluster,
+    ):
+        for attempt in (1, 2):
+            with pytest.raises(WorkerDied):
+                run(cluster, work.note_and_die, deadly, attempt=attempt)
+            assert [run(cluster, work.negative, k) for k in range(3)] == [0, -1, -2]
+        assert len(begun(deadly)) == 2
+        assert cluster.workers_lost == 2
 
 
 def begun(marker: Path) -> list[str]:
