@@ -8,9 +8,11 @@ item does not change every attribute.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.cluster import ClusterError, Stopped, TookTooLong
 from tasks.discover import Inputs, Source
 from tasks.names import encoded
 from tasks.results import SharedTable
@@ -53,13 +55,13 @@ def shared_tables(
     run: str,
     components: int,
     refit: bool,
-    client: Callable[[], Any],
+    lent: Callable[[], AbstractContextManager[Any]],
     say: Callable[[str], None],
 ) -> SharedTables:
     """Reduce the tables of features, by folder; what has not changed is found as it was left.
 
-    `client` starts the workers, and is called only if there is something to do. A table that cannot
-    be reduced concerns the attributes that need it, and no others.
+    `lent` starts the workers and lends Dask's client, and is called only if there is something to
+    do. A table that cannot be reduced concerns the attributes that need it, and no others.
     """
     found: dict[str, SharedTable] = {}
     failures: dict[str, str] = {}
@@ -73,12 +75,12 @@ def shared_tables(
         else:
             known = None
         say(f"reducing {folder}")
-        workers = client()
         try:
-            found[folder] = _reduced(
-                store, run, folder, parts, known, components=components, client=workers
-            )
-        except Unreachable:
+            with lent() as client:
+                found[folder] = _reduced(
+                    store, run, folder, parts, known, components=components, client=client
+                )
+        except (Unreachable, ClusterError, Stopped, TookTooLong):
             raise  # concerns all
         except UrlrError as error:
             failures[folder] = str(error)

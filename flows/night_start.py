@@ -169,8 +169,12 @@ def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
     tables = {folder_of(one): one.features for one in work.discovery.attributes if one.features}
     before = {} if work.past.last is None else work.past.last.shared
 
-    def client() -> Any:
-        return _workers(work, stack, work.settings.workers).client
+    def lent() -> AbstractContextManager[Any]:
+        workers, deadline = (
+            _workers(work, stack, work.settings.workers),
+            work.settings.night_deadline,
+        )
+        return workers.lent("reducing features", deadline=deadline, stopping=work.stopping)
 
     found = shared_tables(
         tables,
@@ -179,7 +183,7 @@ def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
         run=work.run,
         components=work.settings.shared_components,
         refit=work.asked.refit,
-        client=client,
+        lent=lent,
         say=say,
     )
     work.shared = before | found.tables

@@ -38,12 +38,16 @@ def scoring(
     tell("asking the registry", 0.0)
     versions = champions_of(registry, attributes)
     table = features_at(features)
-    with _scratch(settings) as scratch, started_workers(settings, settings.workers) as cluster:
+    with (
+        _scratch(settings) as scratch,
+        started_workers(settings, settings.workers) as cluster,
+        cluster.lent("scoring", deadline=settings.night_deadline) as client,
+    ):
         summary = score_all(
             table,
             list(_placed(registry, versions, scratch)),
             out,
-            cluster.client,
+            client,
             progress=tell,
             overwrite=overwrite,
             scratch=scratch if settings.dask_address is not None else None,

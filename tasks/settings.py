@@ -106,7 +106,9 @@ class Settings(BaseSettings):
     dask_key: Path | None = Field(None, description="Key of our certificate, a file.")
 
     attribute_deadline: Seconds = Field(3600.0, description="Seconds the work on one may take.")
-    night_deadline: Seconds = Field(6 * 3600.0, description="Seconds a night may take.")
+    night_deadline: Seconds = Field(
+        6 * 3600.0, description="Seconds a night, or a scoring, may take."
+    )
     call_deadline: Seconds = Field(120.0, description="Seconds one call to the store may take.")
     lease: Seconds = Field(
         120.0, description="Seconds after which the lease of a killed night runs out."

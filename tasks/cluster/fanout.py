@@ -12,29 +12,34 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
+from tasks.cluster.lending import given_up_once
 from tasks.cluster.orders import (
     ClusterError,
     Stopped,
-    TookTooLong,
     WorkerDied,
+    died,
     opened,
     packed,
+    took_too_long,
     work_error,
 )
+from tasks.cluster.preparing import have_imported, import_no_more
 from tasks.cluster.seats import Seat, Seats
-from tasks.cluster.worker import Failure, carried_out, warm_up
+from tasks.cluster.worker import Failure, carried_out
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown
 
 LONELY = 120.0
 """Seconds that orders wait for a worker when there is none; one that died is back after 3."""
+READY = 120.0
+"""Seconds in which every worker must have imported what it needs; it takes 3 to 10."""
 FAREWELL = 10.0
 """Seconds that letting go of a cluster may take."""
 
@@ -72,6 +77,7 @@ class Cluster:
         self._advice = advice
         self._kill = kill
         self._token = secrets.token_hex(4)
+        self._preparation = f"urlr-prepare-{self._token}"
         self._serial = count()
         self._seats = Seats()
         self._news = threading.Condition()
@@ -89,11 +95,6 @@ class Cluster:
         client.subscribe_topic("all", self._heard)
         client.subscribe_topic("worker-restart-memory", self._heard_of_memory)
         client.sync(self._begin)
-
-    @property
-    def client(self) -> Any:
-        """Dask's own client, for work that is not one order on one worker."""
-        return self._client
 
     @property
     def n_slots(self) -> int:
@@ -164,33 +165,52 @@ class Cluster:
         result: R = self._result(answer, name, seat)
         return result
 
+    @contextmanager
+    def lent(
+        self, what: str, *, deadline: float, stopping: threading.Event | None = None
+    ) -> Iterator[Any]:
+        """Dask's own client, for work that is not one order on one worker; no order runs meanwhile.
+
+        The deadline, in seconds, begins at once; past it, errors tell `what` did not end. All that
+        is unfinished when the block is given up is cancelled.
+
+        Raises
+        ------
+        TookTooLong, Stopped
+            The block did not end by itself.
+        ClusterError
+            There are no workers, or the scheduler cannot be reached.
+        """
+        end = time.monotonic() + deadline
+
+        def check() -> None:
+            self._check(stopping)
+            self._check_company(self._seats.lonely)
+            if time.monotonic() > end:
+                raise took_too_long(what, deadline)
+
+        with given_up_once(self._client, check, tick=_TICK):
+            yield self._client
+
     def prepare(self, modules: tuple[str, ...]) -> None:
         """Import modules in every worker, now and whenever one joins; cap their threads at one.
 
         Raises
         ------
         ClusterError
-            A worker cannot import them.
+            A worker cannot import them, or does not say in time that it has.
         """
-        from distributed import WorkerPlugin
-
-        class WarmUp(WorkerPlugin):
-            """Travels by value, since Dask is not imported with this module."""
-
-            def setup(self, worker: object) -> None:
-                warm_up(modules)
-
         self._prepared = True
         try:
-            self._client.register_plugin(WarmUp(), name=f"urlr-prepare-{self._token}")
+            have_imported(self._client, modules, name=self._preparation, seconds=READY)
         except ImportError as error:
-            why = shown(error, 200)
+            wrong = f"cannot import what it needs ({shown(error, 200)}); install the same release"
+            wrong += " of urlr there."
+        except TimeoutError:
+            wrong = f"did not import what it needs within {READY:.0f} seconds; {self._advice}."
         else:
             return
-        raise ClusterError(
-            f"a worker of {self._where} cannot import what it needs ({why}); install the same "
-            "release of urlr there."
-        )
+        raise ClusterError(f"a worker of {self._where} {wrong}")
 
     def close(self) -> None:
         """Give up what runs and let go of the cluster; whoever waits gets `Stopped`."""
@@ -210,7 +230,7 @@ class Cluster:
                 wait(self._restarts, timeout=FAREWELL)
                 if self._prepared:
                     with suppress(OSError):  # the scheduler may end too
-                        self._client.unregister_worker_plugin(f"urlr-prepare-{self._token}")
+                        import_no_more(self._client, name=self._preparation, seconds=FAREWELL)
         self._client.close(timeout=FAREWELL)
 
     def _seat(self, answer: Future[bytes], stopping: threading.Event | None) -> Seat:
@@ -218,11 +238,7 @@ class Cluster:
 
         def may_wait(lonely: float) -> None:
             self._check(stopping)
-            if lonely > LONELY:
-                raise ClusterError(
-                    f"none of the {plural(len(self._seats.addresses), 'worker')} of {self._where} "
-                    f"could take an order for {lonely:.0f} seconds; {self._advice}."
-                )
+            self._check_company(lonely)
 
         while True:
             seat = self._seats.take(_TICK, may_wait)
@@ -243,11 +259,8 @@ class Cluster:
                 return
             self._check(stopping)
             if left <= 0:
-                raise TookTooLong(
-                    f"it did not end within {deadline:,.4g} seconds and was given up"
-                    + ("" if seat.has_nanny else ", but its worker, which has no nanny, goes on")
-                    + "; allow more time, or look for what it waits for."
-                )
+                goes_on = ", but its worker, which has no nanny, goes on"
+                raise took_too_long("it", deadline, "" if seat.has_nanny else goes_on)
 
     def _check(self, stopping: threading.Event | None) -> None:
         """Raise if nothing more should or can be done."""
@@ -255,6 +268,14 @@ class Cluster:
             raise Stopped(_STOPPED)
         if not self._is_connected():
             raise self._unreachable()
+
+    def _check_company(self, lonely: float) -> None:
+        """Raise if there was no worker for too long."""
+        if lonely > LONELY:
+            raise ClusterError(
+                f"none of the {plural(len(self._seats.addresses), 'worker')} of {self._where} "
+                f"could take an order for {lonely:.0f} seconds; {self._advice}."
+            )
 
     def _is_connected(self) -> bool:
         """Whether Dask's connection is still the first; a second would know no order of ours."""
@@ -291,16 +312,7 @@ class Cluster:
             self._deaths[name] += 1
             times = self._deaths[name]
             held = self._news.wait_for(lambda: self._outgrown.get(seat.address), _GRACE)
-        often = "" if times == 1 else " (twice)" if times == 2 else f" ({times} times)"
-        limit = f"{_amount(seat.memory)} a worker" if seat.memory else "what the machine has"
-        if held:
-            return WorkerDied(
-                f"its worker died{often}, out of memory: it held {_amount(held)} and the limit is "
-                f"{limit}; {self._advice}."
-            )
-        return WorkerDied(
-            f"its worker died{often}, likely out of memory: the limit is {limit}; {self._advice}."
-        )
+        return died(times, held=held or 0, limit=seat.memory, advice=self._advice)
 
     def _give_up(self, task: Any, seat: Seat) -> None:
         """Forget an order and free its worker of it."""
@@ -414,7 +426,3 @@ def _is_settled(
     except InvalidStateError:
         return False
     return True
-
-
-def _amount(size: int) -> str:
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

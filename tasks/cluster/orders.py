@@ -75,3 +75,29 @@ def work_error(failure: Failure) -> WorkError:
     error = WorkError(f"{failure.kind}: {failure.text}" if failure.text else failure.kind)
     error.trace = failure.trace
     return error
+
+
+def died(times: int, *, held: int, limit: int, advice: str) -> WorkerDied:
+    """The error of an order whose worker died, for the first time or again.
+
+    `held` is how many bytes it held if that was why it was ended, `limit` how many it may; else 0.
+    """
+    often = "" if times == 1 else " (twice)" if times == 2 else f" ({times} times)"
+    most = f"{_amount(limit)} a worker" if limit else "what the machine has"
+    if held:
+        why = f"out of memory: it held {_amount(held)} and the limit is {most}"
+    else:
+        why = f"likely out of memory: the limit is {most}"
+    return WorkerDied(f"its worker died{often}, {why}; {advice}.")
+
+
+def took_too_long(what: str, deadline: float, but: str = "") -> TookTooLong:
+    """The error of work that did not end in so many seconds."""
+    return TookTooLong(
+        f"{what} did not end within {deadline:,.4g} seconds and was given up{but}; allow more "
+        "time, or look for what it waits for."
+    )
+
+
+def _amount(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

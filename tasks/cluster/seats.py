@@ -62,6 +62,12 @@ class Seats:
         with self._change:
             return set(self._workers)
 
+    @property
+    def lonely(self) -> float:
+        """Seconds since which no worker could do anything; 0 if one can."""
+        since = self._none_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def joined(self, worker: Seat) -> None:
         """A worker came; nothing happens if it is known."""
         with self._change:
@@ -92,7 +98,7 @@ class Seats:
         """
         with self._change:
             while True:
-                check(0.0 if self._none_since is None else time.monotonic() - self._none_since)
+                check(self.lonely)
                 freest = max(self._workers.values(), key=lambda worker: worker.free, default=None)
                 if freest is not None and freest.free > 0:
                     freest.taken += 1

@@ -9,6 +9,7 @@ from pipeline import Place, only_progress
 from registries import MLFLOW_WARNS
 from small_stores import BRIGHT, FEW, PLAIN, SETTINGS, SMILING, write_small_store
 
+from tasks.lease import held_by
 from tasks.store import Store
 
 pytestmark = MLFLOW_WARNS
@@ -75,6 +76,20 @@ def test_a_night_is_done_by_workers_elsewhere(place, elsewhere, trusted):
     fewest, most = orders_done(elsewhere, trusted)
     assert fewest >= 1
     assert fewest + most == 4
+
+
+def test_a_night_on_a_cluster_without_workers_ends_and_gives_the_store_back(place, tmp_path):
+    """Features are reduced before anything else, by whoever is there."""
+    before = {one.key for one in place.store.list("runs")}
+    settings = {"URLR_SHARED_COMPONENTS": "2", "URLR_NIGHT_DEADLINE": "3"}
+    with dask_cluster(tmp_path, []) as deserted:
+        done = place.urlr("nightly", "--quiet", URLR_DASK_ADDRESS=deserted.address, **settings)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("urlr: ")
+    assert done.stderr.count("\n") == 1
+    assert held_by(place.store) is None
+    assert {one.key for one in place.store.list("runs")} == before
 
 
 def test_a_cluster_elsewhere_without_tls_is_refused(place):

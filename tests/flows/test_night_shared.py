@@ -1,5 +1,6 @@
 """Features reduced for all attributes: a table that cannot be concerns those that need it."""
 
+from contextlib import nullcontext
 from typing import Any
 
 from stored_votes import put, simulated
@@ -21,7 +22,7 @@ def test_a_broken_table_fails_alone(store: Store, dask_client: Any):
         run="20261101T020000Z-0a1b2c",
         components=2,
         refit=False,
-        client=lambda: dask_client,
+        lent=lambda: nullcontext(dask_client),
         say=lambda text: None,
     )
     assert set(found.tables) == {"features/whole"}
