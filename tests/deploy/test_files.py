@@ -214,6 +214,27 @@ def test_kubernetes_runs_the_same_commands_as_compose(services):
         assert theirs == [re.sub(r"\$\{\w+:-(\w+)\}", r"\1", word) for word in ours], container
 
 
+def test_what_the_prefect_server_keeps_in_files_outlives_it(services):
+    """Places under its limits: a run that was at work goes on when its server is back."""
+    ours = services["prefect"]
+    [server] = [one for one in containers() if one["name"] == "prefect"]
+    [pod] = [pod for name, pod in pods() if name == "prefect"]
+    claims = {one["metadata"]["name"] for one in documents() if "Claim" in one["kind"]}
+    set_there = {one["name"]: one.get("value") for one in server["env"]}
+    for given in (ours["environment"], set_there):
+        assert given["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"].endswith(".filesystem")
+    volume, place = ours["volumes"][0].split(":")
+    assert volume in yaml.safe_load(COMPOSE.read_text("utf-8"))["volumes"]
+    assert place == ours["environment"]["PREFECT_HOME"]
+    [mount] = server["volumeMounts"]
+    [volume] = pod["volumes"]
+    assert mount == {"name": volume["name"], "mountPath": set_there["PREFECT_HOME"]}
+    assert volume["persistentVolumeClaim"]["claimName"] in claims
+    made = (DEPLOY / "images" / "urlr.Dockerfile").read_text("utf-8")
+    for path in (place, mount["mountPath"]):
+        assert re.search(rf"chown urlr: .*{path}\b", made), "else root's, where the server is not"
+
+
 def test_no_order_that_killed_a_worker_is_given_to_another(services):
     """As Dask itself reads the variable of the scheduler."""
     from dask.config import collect_env, get
