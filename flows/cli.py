@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
+from flows.ending import ended_by_signals
+
 FILES = ".csv, .csv.gz, .parquet, .pq, .jsonl, .jsonl.gz, .ndjson or .ndjson.gz"
 
 _ABOUT = f"""\
@@ -114,7 +116,8 @@ def _guarded(arguments: argparse.Namespace) -> int:
         return _unexpected(error)
     run: Callable[[argparse.Namespace], int | None] = arguments.run
     try:
-        return run(arguments) or 0
+        with ended_by_signals():
+            return run(arguments) or 0
     except UrlrError as error:
         return _complain(str(error))
     except BrokenPipeError:

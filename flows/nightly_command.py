@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from types import FrameType
 from typing import Any
 
 Say = Callable[[str], None]
@@ -133,7 +129,7 @@ def _add_store(command: Any) -> None:
 def _nightly(arguments: argparse.Namespace, say: Say) -> int:
     from flows.progress import ProgressLine
 
-    with _ended_by_signals(), ProgressLine(quiet=arguments.quiet) as progress:
+    with ProgressLine(quiet=arguments.quiet) as progress:
         progress("starting", 0.0)
         from flows.night_report import night_text
         from tasks.settings import load_settings
@@ -202,26 +198,8 @@ def _serve(arguments: argparse.Namespace, say: Say) -> int:
     from tasks.settings import load_settings
 
     settings = load_settings(store=arguments.store)
-    with _ended_by_signals():
-        serve_nightly(settings, cron=arguments.cron, timezone=arguments.timezone, say=say)
+    serve_nightly(settings, cron=arguments.cron, timezone=arguments.timezone, say=say)
     return 0
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, so that the store is given back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _names(text: str) -> list[str]:

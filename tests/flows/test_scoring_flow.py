@@ -1,9 +1,12 @@
 """`urlr score` by the champions of a registry: all at once on workers, or one."""
 
 import shutil
+import signal
+from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import Fault, Urlr, until
 from pipeline import Place, PrefectApi, at_once, only_progress
 from registries import MLFLOW_WARNS, fitted, moved, registered
 
@@ -72,3 +75,25 @@ def test_a_misspelt_attribute_is_told_the_nearest(place):
     wanted = "urlr: there is no champion of smilling. Did you mean smiling?\n"
     assert (done.stdout, done.stderr) == ("", wanted)
     assert not (place.directory / "no.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "to_all"), [(signal.SIGTERM, False), (signal.SIGINT, True)], ids=["SIGTERM", "Ctrl-C"]
+)
+@pytest.mark.parametrize("options", [(), ("--attribute", "smiling")], ids=["all", "one"])
+def test_a_scoring_that_is_stopped_leaves_no_output_and_no_process(
+    place, urlr: Urlr, tmp_path: Path, sent, to_all, options
+):
+    hung = "tasks.score_table:ranked" if options else "tasks.score:_scores"
+    hang = Fault(hung, "hang", tmp_path / "marks")
+    features, registry = (place.directory / name for name in ("features.parquet", "urlr-registry"))
+    running = urlr.start(
+        *("score", *options, str(features), "--out", "scores.parquet"),
+        faults=(hang,),
+        URLR_REGISTRY=str(registry),
+    )
+    until(lambda: hang.struck or running.process.poll() is not None)
+    done = running.end(signal_sent=sent, to_all=to_all)
+    assert (done.code, done.out) == (130, ""), done
+    assert done.complaint == "urlr: stopped before the end."
+    assert list(urlr.work.iterdir()) == []
