@@ -6,7 +6,10 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from clusters import local_client
 from scored_models import behind_transform, champion, features, ranker
@@ -211,3 +214,43 @@ def test_an_output_of_another_kind_is_refused(dask_client, champions, tmp_path):
     table = in_pieces(tmp_path / "features", features())
     with pytest.raises(WriteError, match=r"let its name end in .parquet or in /"):
         score_all(table, champions, tmp_path / "scores.csv", dask_client)
+
+
+def _peak() -> float:
+    """Most memory this process ever held, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def test_a_table_larger_than_a_worker_may_hold_is_scored(tmp_path):
+    n, d, n_groups, limit = 25_000, 64, 26, 560 << 20
+    values = np.random.default_rng(0).normal(size=(n, d))
+    columns = [f"f{k}" for k in range(d)]
+    table = pd.DataFrame(values, columns=columns)
+    table.insert(0, "item", np.arange(n))
+    (tmp_path / "models").mkdir()
+    model = ranker(1, table)
+    schema = pa.Schema.from_pandas(table, preserve_index=False)
+    with pa.parquet.ParquetWriter(
+        tmp_path / "features.parquet", schema, use_dictionary=False, compression=None
+    ) as writer:
+        for k in range(n_groups):
+            group = table.assign(item=np.arange(k * n, (k + 1) * n))
+            writer.write_table(pa.Table.from_pandas(group, schema, preserve_index=False))
+    with local_client(1, memory=limit) as client, client.cluster:
+        before = max(client.run(_peak).values())
+        summary = score_all(
+            features_at(tmp_path / "features.parquet"),
+            [champion(model, tmp_path / "models", "smiling")],
+            tmp_path / "scores.parquet",
+            client,
+            rows=n,
+        )
+        after = max(client.run(_peak).values())
+    assert summary.rows == summary.items == n * n_groups
+    assert before + values.nbytes * n_groups > limit
+    assert after < limit
+    scores = pd.read_parquet(tmp_path / "scores.parquet")
+    assert scores["item"].tolist() == list(range(n * n_groups))
+    last = model.score(table.assign(item=scores["item"].tail(n).to_numpy()))
+    np.testing.assert_allclose(scores["score"].tail(n), last, rtol=1e-12)
