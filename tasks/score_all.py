@@ -96,6 +96,11 @@ def score_all(
         No model can score any item; or a worker died.
     """
     text = os.fspath(out)
+    if "://" in text:
+        raise WriteError(
+            f"{shown(text, 200)} is no path on this machine, and scores are written to one; give a "
+            "path, and copy the scores from there."
+        )
     target = Path(text)
     if not champions:
         raise ScoringError("there is no model to score by; publish one first.")

@@ -216,6 +216,16 @@ def test_an_output_of_another_kind_is_refused(dask_client, champions, tmp_path):
         score_all(table, champions, tmp_path / "scores.csv", dask_client)
 
 
+@pytest.mark.parametrize("out", ["s3://team/scores.parquet", "s3://team/scores/"])
+def test_an_address_is_not_taken_for_a_path(dask_client, champions, tmp_path, monkeypatch, out):
+    table = in_pieces(tmp_path / "features", features())
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(WriteError, match="is no path on this machine"):
+        score_all(table, champions, out, dask_client)
+    assert list(Path().iterdir()) == []
+
+
 def _peak() -> float:
     """Most memory this process ever held, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
