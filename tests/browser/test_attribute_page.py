@@ -253,7 +253,7 @@ def test_a_page_of_very_little_opens(browser_page, written):
 
 def test_a_part_that_holds_nothing_is_told(browser_page, written):
     made = single_page(example_page(), PageHead(), most_inside=0, n_per_part=1_000)
-    folder = written(made | {"report-votes/votes-1.js": b"\n"})
+    folder = written(made | {"report-votes-1.js": b"\n"})
     page = opened(browser_page, folder / "report.html")
     page.get_by_role("button", name="Load all 2,500").click()
     expect(page.locator("#more-votes")).to_contain_text("votes-1.js holds no votes")

@@ -98,9 +98,9 @@ def test_a_small_page_stands_alone():
 def test_a_large_page_has_its_votes_beside_it():
     made = single_page(example_page(300, 100, 80_000), PageHead())
     assert next(iter(made)) == "report.html"
-    assert [*made][1:] == [f"report-votes/votes-{k}.js" for k in range(1, 20)]
+    assert [*made][1:] == [f"report-votes-{k}.js" for k in range(1, 20)]
     assert len(made["report.html"]) < MOST
-    assert content(made["report.html"])["parts"] == "report-votes/"
+    assert content(made["report.html"])["parts"] == "report-"
 
 
 def test_what_is_no_number_is_unknown():
