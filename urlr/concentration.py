@@ -85,7 +85,6 @@ def concentration(
     *,
     times: pd.Series[Any] | None = None,
     people: pd.DataFrame | None = None,
-    reference: pd.Series[Any] | None = None,
     level: float = LEVEL,
 ) -> Concentration:
     """Find the people, items and times that contrary votes come from, and who goes together.
@@ -108,15 +107,13 @@ def concentration(
     people
         Verdicts on the annotators (`Ranker.annotators`): who is part of a group there is looked
         at here too.
-    reference
-        Scores by item of earlier results, to be trusted more than these votes.
     level
         False discovery rate over everything looked at.
 
     Raises
     ------
     VoteError
-        If the times are not as many as the votes, or the reference names an item twice.
+        If the times are not as many as the votes.
     ValueError
         If the level is no rate between 0 and 1.
     """
@@ -127,11 +124,11 @@ def concentration(
             f"there are {len(times):,} times for {len(votes.status):,} votes; give one for each."
         )
     ballots = ballots_of(votes)
-    seen = consensus(ballots, votes.items, reference=reference)
+    seen = consensus(ballots)
     verdict = _odd(ballots, seen, len(votes.items), level)
     odd = (verdict != FINE) & (verdict != TOO_FEW)
     if odd.any() and seen.say[~np.append(odd, False)[ballots.annotator]].any():
-        seen = consensus(ballots, votes.items, without=odd, before=seen, reference=reference)
+        seen = consensus(ballots, without=odd, before=seen)
     people_found, of = _by_person(ballots, seen)
     looked = (
         people_found,

@@ -8,18 +8,13 @@ every vote is judged by a ranking that does not know its person.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from urlr.arrays import Codes, Floats, Mask
 from urlr.ballots import Ballots
-from urlr.errors import VoteError
-from urlr.ids import positions
 from urlr.item_effects import score_variance
 from urlr.logistic import LogisticFit, Penalties, logistic_fit
-from urlr.suspicion import calibration
 
 FEWEST_VOTES = 5
 """Decided votes below which a person, an item or a span of time is not judged."""
@@ -55,11 +50,9 @@ class Consensus:
 
 def consensus(
     ballots: Ballots,
-    items: pd.Index[Any],
     *,
     without: Mask | None = None,
     before: Consensus | None = None,
-    reference: pd.Series[Any] | None = None,
 ) -> Consensus:
     """Judge every vote by the others.
 
@@ -68,20 +61,10 @@ def consensus(
 
     Parameters
     ----------
-    items
-        (n_items,) of the ballots.
     without
         (n_people,) whose votes have no say; nobody's if None.
     before
         A consensus of the same ballots, to begin with: the variance of its scores is taken over.
-    reference
-        Scores by item, of earlier results say, in any unit: between two items that it knows, it
-        decides instead of the votes.
-
-    Raises
-    ------
-    VoteError
-        If the reference names an item twice.
     """
     say = _equal_say(ballots)
     if without is not None:
@@ -102,8 +85,6 @@ def consensus(
                 continue
             fitted = logistic_fit(rows, kept, penalties, start=every, tolerance=_TOLERANCE)
             margin[out] = rows.margins(fitted.effects)[out]
-    if reference is not None:
-        margin = _by_reference(ballots, items, reference, say, margin)
     margin[ballots.tie | (ballots.weight <= 0)] = 0.0
     return Consensus(margin, say, every, penalties)
 
@@ -135,29 +116,3 @@ def _folds(ballots: Ballots) -> Codes:
     people[np.argsort(-count, kind="stable")] = np.arange(n_people) % _FOLDS
     fold = np.where(ballots.annotator >= 0, people[ballots.annotator], pairs)
     return fold.astype(np.int32)
-
-
-def _by_reference(
-    ballots: Ballots,
-    items: pd.Index[Any],
-    reference: pd.Series[Any],
-    say: Floats,
-    margin: Floats,
-) -> Floats:
-    """Margins by the reference where it knows both items, in the log-odds of the votes."""
-    known = reference.dropna()
-    if known.index.has_duplicates:
-        twice = int(known.index.duplicated().sum())
-        raise VoteError(
-            f"the reference scores name {twice:,} of {len(known):,} items twice; keep one of each."
-        )
-    place = positions(pd.Index(known.index), items)
-    score = np.append(known.to_numpy(np.float64), np.nan)[place]
-    by_it = ballots.rows.margins(score)
-    both = np.isfinite(by_it)
-    counted = both & ~ballots.tie & (say > 0)
-    size = float(np.abs(by_it[counted]).mean()) if counted.any() else 0.0
-    if size <= 0:
-        return margin
-    by_it = np.where(both, by_it / size, 0.0)
-    return np.where(both, calibration(by_it, counted, say) * by_it, margin)

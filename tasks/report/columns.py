@@ -120,11 +120,6 @@ def votes_of(
     )
 
 
-def cut(votes: Votes, start: int, stop: int) -> Votes:
-    """Some rows of the votes."""
-    return Votes(*(getattr(votes, name)[start:stop] for name in Votes.__slots__))
-
-
 def left_share(votes: VoteTable) -> float | None:
     """Share of the decided votes that went to what was shown on the left; None if not known."""
     ballots = ballots_of(votes)

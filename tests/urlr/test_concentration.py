@@ -164,7 +164,7 @@ def test_nobody_has_more_say_than_a_person_in_the_middle():
     made = simulated(**CAMPAIGN)
     table = vote_table(made.votes)
     ballots = ballots_of(table)
-    say = np.bincount(ballots.annotator, consensus(ballots, table.items).say)
+    say = np.bincount(ballots.annotator, consensus(ballots).say)
     assert say.max() == pytest.approx(np.median(np.bincount(ballots.annotator)))
 
 
@@ -178,20 +178,10 @@ def test_a_vote_says_nothing_about_itself():
     turned = made.votes["outcome"].map({"a": "b", "b": "a"})
     other = made.votes.assign(outcome=made.votes["outcome"].astype("str").where(~person, turned))
     tables = [vote_table(votes.drop(columns="left")) for votes in (made.votes, other)]
-    margins = [consensus(ballots_of(table), table.items).margin for table in tables]
+    margins = [consensus(ballots_of(table)).margin for table in tables]
     as_cast, as_turned = (margin[person.to_numpy()] for margin in margins)
     assert (np.sign(as_cast) == -np.sign(as_turned)).all()
     assert np.corrcoef(as_cast, -as_turned)[0, 1] > 0.99
-
-
-def test_earlier_scores_name_a_campaign_that_most_people_take_part_in():
-    made = simulated(
-        n_annotators=20, shares=AnnotatorShares(campaign=0.6), campaign_votes=0.6, pushed=0.2
-    )
-    campaign = of_kind(made, "campaign")
-    assert set(named(looked_at(made.votes))) != campaign
-    found = looked_at(made.votes, reference=100.0 * made.truth)
-    assert set(named(found)) == campaign
 
 
 def test_a_group_by_the_verdicts_on_annotators_is_looked_at_too():
@@ -276,12 +266,6 @@ def test_times_must_be_as_many_as_votes():
         concentration(
             vote_table(votes_frame([("a", "b", 3)])), times=pd.Series([pd.Timestamp("2026-01-01")])
         )
-
-
-def test_a_reference_that_names_an_item_twice_is_refused():
-    twice = pd.Series([1.0, 2.0, 3.0], index=["a", "a", "b"])
-    with pytest.raises(VoteError, match="name 1 of 3 items twice"):
-        concentration(vote_table(votes_frame([("a", "b", 3)])), reference=twice)
 
 
 def test_long_and_strange_names_are_shortened_in_words_alone():

@@ -38,7 +38,6 @@ function link(address, text, given) {
 }
 
 function isSafe(address) {
-  if (typeof address === "string" && /[\t\n]/.test(address)) return false;  // browsers drop them: java\nscript:
   if (typeof address !== "string" || UNSEEN.test(address)) { UNSEEN.lastIndex = 0; return false; }
   if (/[\t\n\r]/.test(address)) return false;  // a browser would leave them out: java\tscript:
   return /^https?:\/\//i.test(address) || /^(?![a-z][a-z0-9+.-]*:|[\/\\]{2}|\\)/i.test(address.trim());
