@@ -109,6 +109,7 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         shared=result.shared,
         rows=result.rows,
         n_pruned=result.n_pruned,
+        n_turned=result.n_turned,
         tau=result.tau,
         held_out=_taus({one.method: one.held_out for one in result.methods}),
         unseen=_taus({one.method: one.unseen for one in result.methods}),

@@ -178,6 +178,8 @@ class Entry:
     """Champion before."""
     rows: dict[str, int] = field(default_factory=dict)
     n_pruned: int = 0
+    n_turned: int = 0
+    """Those of them that are read the other way round."""
     tau: VoteTau | None = None
     held_out: dict[str, float] = field(default_factory=dict)
     """Tau with votes on held-out pairs, of ours and of what it is held against."""

@@ -40,7 +40,7 @@ from tasks.read import ReadError, table_of, with_one_type
 from tasks.report.attribute_page import vote_parts
 from tasks.report.columns import left_share
 from tasks.report.earlier import SCORES, Earlier, earlier_results
-from tasks.report.evidence import Fitted, page_of, self_tested
+from tasks.report.evidence import Fitted, page_of
 from tasks.report.page_file import PAGE, PAGES
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
 from tasks.split import SALT, Split, SplitRule, split_votes
@@ -185,12 +185,12 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         verdicts=verdicts,
         rows=rows,
         reasons=reasons,
+        unjudged=judgement.unjudged,
         methods=judgement.methods,
         times=work.gathered.times,
         before=before,
     )
-    test = self_tested(work.table, work.features, ranker)
-    page = vote_parts(page_of(fitted, test))
+    page = vote_parts(page_of(fitted))
     files = _files(ranker, verdicts) | {EXAMPLES: _examples(order, work, ranker)}
     files |= page.files | {PAGE: PAGES.to_bytes(page.page)}
     files[MODEL] = model_bytes(_behind(ranker, shared))
@@ -231,7 +231,7 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         seconds=time.process_time() - used,
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         left_share=left_share(work.table),
-        self_test=test,
+        self_test=page.page.self_test,
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
     )
     try:

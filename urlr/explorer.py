@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints
 from urlr.ballots import Ballots, ballots_of
-from urlr.errors import ConvergenceError, FeatureError, VoteError
+from urlr.errors import VoteError
 from urlr.features import feature_table
-from urlr.ids import positions, sorted_uniques
+from urlr.ids import plural, positions, sorted_uniques
 from urlr.intervals import share_interval
 from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
@@ -64,7 +64,7 @@ def explore(
     *,
     chosen: float,
     like: Ranker | None = None,
-) -> Explorer | None:
+) -> Explorer:
     """Rank by the train votes at many shares, and hold each ranking against held-out votes.
 
     Votes are judged once; each share is then a refit that starts from the one before.
@@ -79,27 +79,25 @@ def explore(
         A fit to the train votes, whose feature space and ridge are taken: it saves half of the
         time. None chooses them anew, on the train votes.
 
-    Returns
-    -------
-    None where the train votes cannot be ranked, or none of the held-out votes can be foretold.
+    Raises
+    ------
+    VoteError
+        If the train votes cannot be ranked, or none of the held-out votes can be foretold.
+    FeatureError, ConvergenceError
+        As a fit would.
     """
     if not 0.0 <= chosen < 1.0:
         raise ValueError(f"chosen is {chosen}; it is a share, 0 up to 1.")
     shares = np.unique([*SHARES, chosen])
     rng = np.random.default_rng(settings.seed)
     with threadpool_limits(limits=1):
-        try:
-            table = None if features is None else feature_table(features)
-            read = read_votes(sampled(train, MOST_VOTES, rng), table, settings)
-            judged = judgement_of(read, table, settings, furthest=float(shares[-1]), like=like)
-            asked = read_votes(held_out, table, settings)
-            every = read.items if table is None else _either(read.items, asked.items)
-            scores = np.stack([*judged.rankings(shares.tolist(), every, table)])
-        except (VoteError, FeatureError, ConvergenceError):  # a fit would say so
-            return None
+        table = None if features is None else feature_table(features)
+        read = read_votes(sampled(train, MOST_VOTES, rng), table, settings)
+        judged = judgement_of(read, table, settings, furthest=float(shares[-1]), like=like)
+        asked = read_votes(held_out, table, settings)
+        every = read.items if table is None else _either(read.items, asked.items)
+        scores = np.stack([*judged.rankings(shares.tolist(), every, table)])
     foretold = _foretold(ballots_of(asked), positions(every, asked.items), scores)
-    if foretold is None:
-        return None
     agreement, low, high = foretold.figures.T
     own = scores[int(np.searchsorted(shares, chosen))]
     top = np.argsort(np.stack([ranks_of(row) for row in scores]), axis=1, kind="stable")
@@ -126,12 +124,15 @@ class _Foretold:
     """(n_shares, 3) agreement, low and high."""
 
 
-def _foretold(ballots: Ballots, place: Ints, scores: Floats) -> _Foretold | None:
+def _foretold(ballots: Ballots, place: Ints, scores: Floats) -> _Foretold:
     """How well scores, one row per share, foretell the decided ones of these votes."""
     winner, loser = place[ballots.rows.winner], place[ballots.rows.loser]
     known = ~ballots.tie & (winner >= 0) & (loser >= 0)
     if not known.any():
-        return None
+        raise VoteError(
+            f"none of {plural(known.size, 'vote')} kept back is decided between items that are "
+            "ranked without it."
+        )
     winner, loser, weight = winner[known], loser[known], ballots.weight[known]
     first, second = np.minimum(winner, loser), np.maximum(winner, loser)
     pair = np.unique(first * scores.shape[1] + second, return_inverse=True)[1].astype(np.int64)

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Mask
 from urlr.ballots import Ballots, ballots_of
-from urlr.errors import ConvergenceError, FeatureError, VoteError
+from urlr.errors import VoteError
 from urlr.features import FeatureTable, feature_table
 from urlr.intervals import Interval, auc_interval
 from urlr.ranker import Ranker
@@ -61,7 +61,7 @@ def self_test(
     share: float = SHARE,
     like: Ranker | None = None,
     rng: np.random.Generator,
-) -> SelfTest | None:
+) -> SelfTest:
     """Turn some votes around in a copy, and see how well the method finds them.
 
     Parameters
@@ -77,31 +77,31 @@ def self_test(
     rng
         Draws the votes.
 
-    Returns
-    -------
-    None where there are too few decided votes (fewer than 50), or votes that cannot be ranked.
+    Raises
+    ------
+    VoteError
+        If there are too few decided votes (fewer than 50), or votes that cannot be ranked.
+    FeatureError, ConvergenceError
+        As a fit would.
     """
     if not 0.0 < share <= _LARGEST_SHARE:
         raise ValueError(f"share is {share}; it is above 0 and at most {_LARGEST_SHARE}.")
     with threadpool_limits(limits=1):
-        try:
-            table = None if features is None else feature_table(features)
-            read = read_votes(sampled(votes, MOST_VOTES, rng), table, settings)
-            ballots = ballots_of(read)
-            flipped = _drawn(ballots, share, rng)
-            if flipped is None:
-                return None
-            return _tested(read, table, settings, ballots, flipped, like)
-        except (VoteError, FeatureError, ConvergenceError):  # a fit would say so
-            return None
+        table = None if features is None else feature_table(features)
+        read = read_votes(sampled(votes, MOST_VOTES, rng), table, settings)
+        ballots = ballots_of(read)
+        return _tested(read, table, settings, ballots, _drawn(ballots, share, rng), like)
 
 
-def _drawn(ballots: Ballots, share: float, rng: np.random.Generator) -> Mask | None:
-    """(n_ballots,) votes to turn around; None where they would be too few."""
+def _drawn(ballots: Ballots, share: float, rng: np.random.Generator) -> Mask:
+    """(n_ballots,) votes to turn around; refused where they would be too few."""
     decided = np.flatnonzero(~ballots.tie)
     count = min(max(round(share * decided.size), _ENOUGH), int(_LARGEST_SHARE * decided.size))
     if count < _FEWEST:
-        return None
+        raise VoteError(
+            f"there are too few votes for it: {decided.size:,} are decided, and "
+            f"{_FEWEST / _LARGEST_SHARE:.0f} are needed to turn {_FEWEST} of them around."
+        )
     flipped = np.zeros(ballots.rows.n_rows, np.bool_)
     flipped[rng.choice(decided, count, replace=False)] = True
     return flipped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ import pandas as pd
 
 from tasks.report.data import Items, Numbers, People, Positions, Votes
 from urlr import Ranker
+from urlr.aside_order import AsideOrder
 from urlr.ballots import ballots_of
 from urlr.ids import positions
 from urlr.votes import VoteTable
 
 _DIGITS = 5
 _SHARE = 0.5
-"""Of the votes, the most suspicious first, that a page lists: the slider goes no further."""
-_MOST = 50_000
-"""Votes a page lists at most; all others are in verdicts.parquet."""
+"""Share up to which a page lists votes: the slider goes no further."""
+_MOST, _MOST_TURNED = 50_000, 10_000
+"""Votes a page lists at most, and of those at its end; all others are in verdicts.parquet."""
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
@@ -82,13 +84,25 @@ def people_of(ranker: Ranker, verdicts: pd.DataFrame, earlier: frozenset[str] | 
     )
 
 
-def listed_votes(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the verdicts that a page lists, most suspicious first, all pruned among them."""
-    counted = verdicts[verdicts["status"].isin(["used", "tie"])]
-    place = counted["order"].to_numpy(np.float64, na_value=np.inf)
-    first = place <= max(1.0, np.ceil(_SHARE * len(counted)))
-    wanted = pd.DataFrame(counted[(first | counted["pruned"].to_numpy(np.bool_)) & (place > 0)])
-    return wanted.sort_values("order", kind="stable").head(_MOST)
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The votes that a page lists."""
+
+    votes: pd.DataFrame
+    """Rows of the verdicts, with `turned` beside their own columns: first those that are set aside
+    first; then votes read the other way round that are not among these."""
+    n_in_order: int
+    """How many stand in the order in which they are set aside."""
+
+
+def listed_votes(verdicts: pd.DataFrame, order: AsideOrder) -> Listed:
+    """What the slider may set aside, and what is read the other way round; not more than fits."""
+    first = order.rows[: min(max(order.count(_SHARE), order.n_aside, 1), _MOST)]
+    rest = order.turned[~np.isin(order.turned, first)][:_MOST_TURNED]
+    first = first[: _MOST - rest.size]
+    chosen = np.concatenate([first, rest])
+    found = verdicts.iloc[chosen].assign(turned=np.isin(chosen, order.turned))
+    return Listed(found, first.size)
 
 
 def votes_of(
@@ -117,6 +131,7 @@ def votes_of(
         pruned=tuple(listed["pruned"].astype(bool).tolist()),
         reason=tuple(reason_at[str(one)] for one in listed["reason"]),
         why=tuple(why),
+        turned=tuple(listed["turned"].tolist()),
     )
 
 

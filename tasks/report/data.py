@@ -42,7 +42,7 @@ class Items:
     losses: Positions
     ties: Positions
     pruned: Positions
-    """Votes on the item that were set aside."""
+    """Votes on the item that do not count as they were cast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Explorer:
 
     share: Numbers
     n_pruned: Positions
-    """Votes set aside at that share."""
+    """Votes set aside at that share: the first of the list."""
     agreement: Numbers
     """Share of held-out votes that the ranking then foretells."""
     low: Numbers
@@ -85,11 +85,16 @@ class Explorer:
     """The share that was chosen."""
     n_held_out: int
     """Votes that the agreement rests on."""
+    of_edges: bool = False
+    """Whether shares are of edges, all votes for one item over another, not of votes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The most suspicious votes, most suspicious first; a page holds the first part of them."""
+    """The most suspicious votes, in the order in which they are set aside as the share grows.
+
+    Votes that are read the other way round come last. A page holds the first part of them.
+    """
 
     row: tuple[str, ...]
     """Id of the vote, or its file and row."""
@@ -105,11 +110,14 @@ class Votes:
     time: tuple[str | None, ...]
     """When it was cast, to the minute."""
     pruned: tuple[bool, ...]
+    """Does not count as it was cast."""
     reason: Positions
     """Place in `reasons`."""
     why: tuple[str | None, ...]
     """The shortest contradiction it takes part in, in words, or the margin it contradicts; names
     stand in it as they are. None where the reason says it all, and for votes that are kept."""
+    turned: tuple[bool, ...] = ()
+    """Read the other way round: cast by someone who is mostly wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,7 @@ class People:
     expected: Numbers
     """Agreement of a typical person on the same pairs."""
     pruned: Numbers
-    """Share of the votes that were set aside."""
+    """Share of the votes that do not count as they were cast."""
     left: Numbers
     seconds: Numbers
     """Median time of a vote."""
@@ -253,7 +261,9 @@ class AttributePage:
     reasons: tuple[str, ...]
     """What `Votes.reason` points to."""
     n_pruned: int
+    """Votes that do not count as they were cast ..."""
     n_turned: int
+    """... and those of them that are not set aside, but read the other way round."""
     summary: str
     explorer: Explorer | None
     concentration: Concentration
@@ -264,5 +274,11 @@ class AttributePage:
     """Votes in the list of suspicious ones."""
     n_per_part: int = 0
     """Votes in each part of that list."""
+    n_in_order: int = 0
+    """Votes of the list before those that only stand there because they are turned."""
+    no_explorer: str = ""
+    """Why there is no explorer ..."""
+    no_self_test: str = ""
+    """... and no self-test."""
     votes: Votes | None = field(default=None)
     """The first part; the others are loaded when wanted."""

@@ -39,7 +39,8 @@ from tasks.report.data import (
 )
 from tasks.report.earlier import Earlier
 from tasks.split import Split
-from urlr import Ranker
+from urlr import ConvergenceError, FeatureError, Ranker, VoteError
+from urlr.aside_order import AsideOrder, aside_order
 from urlr.ballots import ballots_of
 from urlr.concentration import concentration
 from urlr.contradictions import contradictions
@@ -72,22 +73,27 @@ class Fitted:
     """With `dump` and `row` where votes come from several files."""
     rows: dict[str, int]
     reasons: dict[str, int]
+    unjudged: str = ""
+    """Why there is no judge."""
     methods: tuple[Judged, ...] = ()
     times: pd.Series[Any] | None = None
     """When each row was cast."""
     before: Earlier | None = None
 
 
-def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
+def page_of(fitted: Fitted) -> AttributePage:
     """Everything the page shows, with all votes that it lists."""
     ranker = fitted.ranker
+    order = aside_order(ranker)
     before = fitted.before
     items = items_of(ranker, fitted.features)
     people = people_of(ranker, fitted.verdicts, None if before is None else before.people)
-    listed = listed_votes(fitted.verdicts)
+    listed = listed_votes(fitted.verdicts, order)
+    explorer, no_explorer = _explorer(fitted, order)
+    test, no_test = _self_test(fitted)
     votes = votes_of(
-        listed,
-        _whys(fitted, listed, items),
+        listed.votes,
+        _whys(fitted, listed.votes, items),
         items=ranker.scores["item"],
         people=people.name,
         reasons=VERDICT_REASONS,
@@ -103,13 +109,16 @@ def page_of(fitted: Fitted, test: SelfTest | None) -> AttributePage:
         n_pruned=ranker.facts.n_pruned_votes,
         n_turned=ranker.facts.n_turned_votes,
         summary=_sentence(fitted, len(people.name)),
-        explorer=_explorer(fitted),
+        explorer=explorer,
+        no_explorer=no_explorer,
         concentration=_concentration(fitted, people.name),
         self_test=test,
+        no_self_test=no_test,
         diagnostics=_diagnostics(fitted),
         moves=None if before is None else _moves(ranker, before),
-        n_listed=len(listed),
-        n_per_part=max(len(listed), 1),
+        n_listed=len(listed.votes),
+        n_in_order=listed.n_in_order,
+        n_per_part=max(len(listed.votes), 1),
         votes=votes,
     )
 
@@ -119,24 +128,27 @@ def _sentence(fitted: Fitted, n_people: int) -> str:
     facts = fitted.ranker.facts
     by = f" by {plural(n_people, 'person', 'people')}" if n_people else ""
     votes = plural(fitted.rows["used"] + fitted.rows["ties"], "vote")
-    aside = "No vote is set aside."
-    if facts.n_pruned_votes:
-        does = "vote does not count as it was cast"
-        do = "votes do not count as they were cast"
-        aside = f"{plural(facts.n_pruned_votes, does, do)}."
+    n_aside = facts.n_pruned_votes - facts.n_turned_votes
+    aside = f"{plural(n_aside, 'vote is', 'votes are')} set aside" if n_aside else ""
+    if facts.n_turned_votes:
+        turned = plural(facts.n_turned_votes, "vote is", "votes are")
+        aside += f"{', ' if aside else ''}{turned} read the other way round"
+    aside = f"{aside or 'No vote is set aside'}."
     best = ", ".join(shown(item) for item in fitted.ranker.scores["item"].head(3))
     ranked = plural(len(fitted.ranker.scores), "item is", "items are")
     return f"{ranked} ranked from {votes}{by}. {aside} At the top: {best}."
 
 
-def self_tested(votes: VoteTable, features: pd.DataFrame | None, ranker: Ranker) -> SelfTest | None:
-    """Flip some votes on purpose, in a copy, and see how well they are found."""
-    rng = np.random.default_rng(ranker.settings.seed)
-    found = self_test(votes, features, ranker.settings, like=ranker, rng=rng)
-    if found is None:
-        return None
+def _self_test(fitted: Fitted) -> tuple[SelfTest | None, str]:
+    """Flip some votes on purpose, in a copy, and see how well they are found; or why that fails."""
+    settings = fitted.ranker.settings
+    rng = np.random.default_rng(settings.seed)
+    try:
+        found = self_test(fitted.votes, fitted.features, settings, like=fitted.ranker, rng=rng)
+    except (VoteError, FeatureError, ConvergenceError) as error:
+        return None, str(error)
     auc = Interval(found.auc.value, found.auc.low, found.auc.high)
-    return SelfTest(found.n_votes, found.n_flipped, auc, found.recall, found.lift)
+    return SelfTest(found.n_votes, found.n_flipped, auc, found.recall, found.lift), ""
 
 
 def _whys(fitted: Fitted, listed: pd.DataFrame, items: Items) -> Sequence[str | None]:
@@ -156,28 +168,27 @@ def _whys(fitted: Fitted, listed: pd.DataFrame, items: Items) -> Sequence[str | 
     return words
 
 
-def _explorer(fitted: Fitted) -> Explorer | None:
+def _explorer(fitted: Fitted, order: AsideOrder) -> tuple[Explorer | None, str]:
+    """What other shares would have given; or why that is not known."""
     if fitted.judge is None:
-        return None
+        return None, fitted.unjudged
     split, ranker = fitted.split, fitted.ranker
-    counted = fitted.rows["used"] + fitted.rows["ties"]
     held_out = pd.concat([split.held_out, split.unseen])
-    found = explore(
-        split.train,
-        held_out if fitted.features is not None else split.held_out,
-        fitted.features,
-        ranker.settings,
-        chosen=min(ranker.facts.n_pruned_votes / max(counted, 1), 0.99),
-        like=fitted.judge,
-    )
-    if found is None:
-        return None
+    try:
+        found = explore(
+            split.train,
+            held_out if fitted.features is not None else split.held_out,
+            fitted.features,
+            ranker.settings,
+            chosen=order.share,
+            like=fitted.judge,
+        )
+    except (VoteError, FeatureError, ConvergenceError) as error:
+        return None, str(error)
     place = positions(pd.Index(ranker.scores["item"]), found.items)
-    n_pruned = np.floor(found.share * counted + 1e-9)  # of all votes; it was tried on some
-    n_pruned[found.share == found.chosen] = ranker.facts.n_pruned_votes
-    return Explorer(
+    explorer = Explorer(
         share=numbers(found.share),
-        n_pruned=counts(n_pruned),
+        n_pruned=counts([order.count(share) for share in found.share.tolist()]),
         agreement=numbers(found.agreement),
         low=numbers(found.low),
         high=numbers(found.high),
@@ -185,7 +196,9 @@ def _explorer(fitted: Fitted) -> Explorer | None:
         tau_chosen=numbers(found.tau_chosen),
         chosen=float(found.chosen),
         n_held_out=found.n_held_out,
+        of_edges=ranker.settings.method == "paper",
     )
+    return explorer, ""
 
 
 def _concentration(fitted: Fitted, people: Sequence[str]) -> Concentration:

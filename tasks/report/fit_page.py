@@ -9,7 +9,7 @@ from tasks.gather import moments
 from tasks.judging import judged_by
 from tasks.report.attribute_page import PageHead, single_page
 from tasks.report.data import Interval
-from tasks.report.evidence import Fitted, page_of, self_tested
+from tasks.report.evidence import Fitted, page_of
 from tasks.split import split_votes
 from urlr import Ranker, UrlrError
 
@@ -37,11 +37,11 @@ def fit_page(ranker: Ranker, features: pd.DataFrame | None, *, name: str) -> dic
         verdicts=ranker.verdicts,
         rows=votes.counts,
         reasons=votes.reasons,
+        unjudged=judgement.unjudged,
         methods=judgement.methods,
         times=moments(votes.frame["time"]) if "time" in votes.frame else None,
     )
-    page = page_of(fitted, self_tested(votes, features, ranker))
-    return single_page(page, _head(judgement.tau))
+    return single_page(page_of(fitted), _head(judgement.tau))
 
 
 def _head(tau: VoteTau | None) -> PageHead:

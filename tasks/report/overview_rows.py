@@ -110,6 +110,7 @@ def _cells(row: Row, link: str | None) -> dict[str, Any]:
     auc = None if entry.self_test is None else entry.self_test.auc
     votes = votes_of(entry)
     has_results = entry.key is not None
+    n_aside = entry.n_pruned - entry.n_turned
     return {
         "name": shown(entry.attribute, LONGEST_NAME),
         "link": link,
@@ -117,7 +118,7 @@ def _cells(row: Row, link: str | None) -> dict[str, Any]:
         "verdict": verdict(entry),
         "votes": votes if has_results else None,
         "new": new_votes_of(entry),
-        "aside": rounded(entry.n_pruned / votes) if votes and has_results else None,
+        "aside": rounded(n_aside / votes) if votes and has_results else None,
         "distance": [None if x is None else rounded((1 - x) / 2) for x in (tau[0], tau[2], tau[1])],
         "change": row.change,
         "gain": gain,

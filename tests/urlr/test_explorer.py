@@ -6,6 +6,7 @@ import pytest
 from graphs import METHODS, random_votes, seeded
 
 import urlr
+from urlr import VoteError
 from urlr.explorer import SHARES, TOP, explore
 from urlr.metrics import held_out_agreement, tau_b
 from urlr.settings import FitSettings
@@ -125,7 +126,8 @@ def test_features_speak_for_items_that_only_held_out_votes_name(made, how):
     assert found.n_held_out == (held_out["outcome"] != "tie").sum()
     assert found.agreement[0] > 0.6
     assert set(new) <= set(found.items)
-    assert explore(train, held_out, None, settings, chosen=0.1) is None
+    with pytest.raises(VoteError, match=r"none of .* kept back is decided between items"):
+        explore(train, held_out, None, settings, chosen=0.1)
 
 
 def test_fewer_than_ten_items_are_all_on_top(how):
@@ -145,8 +147,9 @@ TIES = pd.DataFrame({"item_a": ["a"] * 5, "item_b": ["b"] * 5, "outcome": ["tie"
     ("train", "held_out"),
     [(HEADER, PAIR), (PAIR, HEADER), (TIES, PAIR), (PAIR, TIES), (APART, PAIR), (HEADER, HEADER)],
 )
-def test_nothing_is_said_where_nothing_can_be_ranked_or_foretold(train, held_out, how):
-    assert explore(train, held_out, None, FitSettings(**how), chosen=0.1) is None
+def test_votes_that_cannot_be_ranked_or_foretold_are_refused(train, held_out, how):
+    with pytest.raises(VoteError):
+        explore(train, held_out, None, FitSettings(**how), chosen=0.1)
 
 
 def test_two_items_can_be_explored():

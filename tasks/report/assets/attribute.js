@@ -56,7 +56,8 @@ function figures() {
   const votes = (DATA.rows.used || 0) + (DATA.rows.ties || 0);
   const flagged = flaggedPeople().length;
   cards.append(card("votes", number(votes), "", plural(ITEMS.name.length, "item") + (PEOPLE.name.length ? ", " + plural(PEOPLE.name.length, "person", "people") : "")));
-  cards.append(card("set aside", number(DATA.n_pruned), "", votes ? percent(DATA.n_pruned / votes, 1) + " of the votes" : ""));
+  const aside = DATA.n_pruned - DATA.n_turned;
+  cards.append(card("set aside", number(aside), "", (votes ? percent(aside / votes, 1) + " of the votes" : "") + (DATA.n_turned ? "; " + number(DATA.n_turned) + " more are read the other way round" : "")));
   cards.append(card("people not to trust", PEOPLE.name.length ? number(flagged) : "–", flagged ? "warn" : "", PEOPLE.name.length ? "of " + number(PEOPLE.name.length) : "votes name nobody"));
   if (HEAD.tau) {
     const level = HEAD.level ? percent(HEAD.level) + " interval " : "";
@@ -67,7 +68,7 @@ function figures() {
     cards.append(card("change against the live version", signed(HEAD.change.value), kind, signed(HEAD.change.low) + " to " + signed(HEAD.change.high) + (kind ? "" : ": no sure change")));
   }
   const test = DATA.self_test;
-  cards.append(card("self-test (AUC)", test ? number(test.auc.value, 2) : "–", test ? aucKind(test.auc.value) : "", test ? number(test.auc.low, 2) + " to " + number(test.auc.high, 2) + "; 0.5 is chance" : "too few votes"));
+  cards.append(card("self-test (AUC)", test ? number(test.auc.value, 2) : "–", test ? aucKind(test.auc.value) : "", test ? number(test.auc.low, 2) + " to " + number(test.auc.high, 2) + "; 0.5 is chance" : "not done"));
   const reliability = DATA.diagnostics.enough.reliability;
   if (!reliability) cards.append(card("enough votes?", "not known", "", "halves cannot be ranked"));
   else {
@@ -86,6 +87,7 @@ function rowAccount() {
 }
 
 const NAMED_IN_PLOT = 25;
+const ASIDE = DATA.n_turned ? "Aside or turned" : "Set aside";
 
 function rankingSection() {
   const section = pageSection("ranking", "Ranking",
@@ -102,7 +104,7 @@ function rankingSection() {
       { title: "Score", kind: "number", value: (place) => ITEMS.score[place], cell: (place) => withInterval(ITEMS.score[place], ITEMS.low[place], ITEMS.high[place]) },
       { title: "Votes", kind: "number", value: (place) => ITEMS.n_votes[place], cell: (place) => number(ITEMS.n_votes[place]) },
       { title: "Won, lost, tied", kind: "number", value: (place) => ITEMS.wins[place], cell: (place) => [ITEMS.wins, ITEMS.losses, ITEMS.ties].map((column) => number(column[place])).join(", ") },
-      { title: "Set aside", kind: "number", hint: "Votes on the item that were set aside", value: (place) => ITEMS.pruned[place], cell: (place) => number(ITEMS.pruned[place]) },
+      { title: ASIDE, kind: "number", hint: "Votes on the item that do not count as they were cast", value: (place) => ITEMS.pruned[place], cell: (place) => number(ITEMS.pruned[place]) },
     ],
     rows: ITEMS.score.map((_, place) => place), size: 25, find: "Search items",
   });

@@ -9,7 +9,7 @@ function selfTestSection() {
     "In a copy, some votes were turned around on purpose. The better they are found, the more the list of suspicious votes can be trusted.");
   const test = DATA.self_test;
   if (!test) {
-    section.append(element("p", { className: "soft" }, "Not done: there are too few votes for it."));
+    section.append(element("p", { className: "soft" }, "Not done: " + short(DATA.no_self_test || "the reason is not known.", 600)));
     return section;
   }
   const { value, low, high } = test.auc;

@@ -8,12 +8,14 @@ function explorerSection() {
     "Move the slider (or use the arrow keys). If agreement with votes that were kept back hardly changes and the top stays the same, the choice does not matter much; if it rises and then falls, the chosen share should sit near the top of the curve.");
   const path = DATA.explorer;
   if (!path || !path.share.length) {
-    section.append(element("p", { className: "soft" }, "Not known here: too few votes could be kept back to try other shares."));
+    section.append(element("p", { className: "soft" }, "Not known here: " + short(DATA.no_explorer || "other shares were not tried.", 600)));
     return section;
   }
   const last = path.share.length - 1;
+  const what = path.of_edges ? "edges" : "votes";
+  if (path.of_edges) section.append(element("p", { className: "small soft" }, "Shares are of edges: an edge is all votes for one item over another, and they are set aside together."));
   const chosen = path.share.reduce((best, share, k) => (Math.abs(share - path.chosen) < Math.abs(path.share[best] - path.chosen) ? k : best), 0);
-  const slider = element("input", { type: "range", id: "share", min: 0, max: last, step: 1, value: chosen, "aria-label": "Share of votes to set aside", oninput: show });
+  const slider = element("input", { type: "range", id: "share", min: 0, max: last, step: 1, value: chosen, "aria-label": "Share of " + what + " to set aside", oninput: show });
   const back = element("button", { type: "button", id: "chosen-share", onclick: () => { slider.value = chosen; show(); } }, "Back to the chosen " + percent(path.chosen, 1));
   const said = element("p", { className: "said", role: "status", "aria-live": "polite", id: "explorer-said" });
   const cards = element("div", { className: "cards", id: "explorer-cards" });
@@ -24,9 +26,9 @@ function explorerSection() {
   let page = 0;
   let asked = 0;
 
-  const curve = plot("Held-out agreement by share of votes set aside", (host) => {
+  const curve = plot("Held-out agreement by share of " + what + " set aside", (host) => {
     const x = numbers(path.share, 100), y = numbers(path.agreement, 100);
-    const made = figure({ height: 280, x: "votes set aside, %", y: "held-out votes foretold, %", wide: true });
+    const made = figure({ height: 280, x: what + " set aside, %", y: "held-out votes foretold, %", wide: true });
     made.varea({ x: field("x"), y1: field("low"), y2: field("high"), source: source({ x, low: numbers(path.low, 100), high: numbers(path.high, 100) }), fill_color: COLOURS.sky, fill_alpha: 0.3 });
     made.line({ x: field("x"), y: field("y"), source: source({ x, y }), line_color: COLOURS.blue, line_width: 2 });
     const points = made.scatter({ x: field("x"), y: field("y"), source: source({ x, y }), size: 6, fill_color: COLOURS.blue, line_color: "white" });
@@ -40,7 +42,7 @@ function explorerSection() {
   });
 
   section.append(
-    element("div", { className: "slider" }, element("label", { for: "share" }, "Share of votes to set aside"), slider,
+    element("div", { className: "slider" }, element("label", { for: "share" }, "Share of " + what + " to set aside"), slider,
       element("div", { className: "scale small soft", "aria-hidden": "true" },
         element("span", {}, percent(path.share[0])),
         element("span", { className: "mark", style: "left: calc(8px + (100% - 16px) * " + (last ? chosen / last : 0) + ")" }, "▲", element("br"), "chosen"),
@@ -63,7 +65,8 @@ function explorerSection() {
     const same = path.top[k].filter((item) => path.top[chosen].includes(item)).length;
     const few = Math.min(TOP, path.top[chosen].length);
     said.textContent = percent(path.share[k], 1) + " set aside" + (k === chosen ? " (chosen)" : "") + ": " + plural(n, "vote") + ". The ranking then foretells "
-      + range(path.agreement[k], path.low[k], path.high[k]) + " of " + plural(path.n_held_out, "vote") + " kept back; " + same + " of the top " + few + " are the same.";
+      + range(path.agreement[k], path.low[k], path.high[k]) + " of " + plural(path.n_held_out, "vote") + " kept back; " + same + " of the top " + few + " are the same."
+      + (DATA.n_turned ? " At every share, the votes of people who are mostly wrong stay read the other way round (" + number(DATA.n_turned) + " at the chosen one)." : "");
     const likeness = path.tau_chosen[k] === null ? null : (1 + path.tau_chosen[k]) / 2;
     cards.replaceChildren(
       card("share set aside", percent(path.share[k], 1), k === chosen ? "good" : "", k === chosen ? "the chosen share" : "chosen: " + percent(path.chosen, 1)),
@@ -91,7 +94,7 @@ function explorerSection() {
 
   async function votes(k) {
     const asking = ++asked;
-    const n = Math.min(path.n_pruned[k], DATA.n_listed);
+    const n = Math.min(path.n_pruned[k], DATA.n_in_order || DATA.n_listed);
     const fresh = k > 0 ? path.n_pruned[k - 1] : 0;
     const stop = n - page * ON_A_PAGE;
     const start = Math.max(0, stop - ON_A_PAGE);

@@ -137,7 +137,7 @@ function attributes() {
         cell: (row) => [state(row.state, PAGE.states[row.state]), element("div", { className: "small soft nowrap" }, checked(row))] },
       { title: "Votes", kind: "number", hint: "Votes that count, ties included", value: (row) => row.votes, cell: (row) => number(row.votes) },
       { title: "New", kind: "number", hint: "Votes that the last results did not have", value: (row) => row.new, cell: (row) => number(row.new) },
-      { title: "Set aside", kind: "number", hint: "Share of votes set aside as contradicting the others", value: (row) => row.aside, cell: (row) => percent(row.aside, 1) },
+      { title: "Set aside", kind: "number", hint: "Share of votes set aside as contradicting the others; votes read the other way round are not among them", value: (row) => row.aside, cell: (row) => percent(row.aside, 1) },
       { title: "Tau distance", kind: "number", hint: "Kendall tau distance: share of unseen votes that the ranking gets wrong" + interval,
         value: (row) => row.distance[0], cell: (row) => withInterval(row.distance, (x) => number(x, 3), (x) => number(x, 2)) },
       { title: "Since last", kind: "number", hint: "Kendall tau less that of the night before; above 0 is better", value: (row) => row.change, cell: (row) => signed(row.change) },

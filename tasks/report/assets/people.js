@@ -75,7 +75,7 @@ function peopleSection() {
         cell: (place) => withInterval(PEOPLE.beyond_chance[place], PEOPLE.low[place], PEOPLE.high[place]) },
       { title: "Agrees", kind: "number", hint: "Share of their votes that go with the ranking; a typical person on the same pairs in brackets", value: (place) => PEOPLE.agreement[place],
         cell: (place) => percent(PEOPLE.agreement[place]) + (PEOPLE.expected[place] === null ? "" : " (" + percent(PEOPLE.expected[place]) + ")") },
-      { title: "Set aside", kind: "number", value: (place) => PEOPLE.pruned[place], cell: (place) => percent(PEOPLE.pruned[place]) },
+      { title: ASIDE, kind: "number", hint: "Share of their votes that do not count as they were cast", value: (place) => PEOPLE.pruned[place], cell: (place) => percent(PEOPLE.pruned[place]) },
       ...(seen("left") ? [{ title: "Left", kind: "number", hint: "Share of choices for what was shown on the left", value: (place) => PEOPLE.left[place], cell: (place) => percent(PEOPLE.left[place]) }] : []),
       ...(seen("seconds") ? [{ title: "Time", kind: "number", hint: "Median seconds of a vote", value: (place) => PEOPLE.seconds[place], cell: (place) => (PEOPLE.seconds[place] === null ? "" : number(PEOPLE.seconds[place], 1) + " s") }] : []),
       { title: "What led to it", wide: true, value: (place) => PEOPLE.evidence[place], cell: (place) => element("span", { className: "small" }, short(PEOPLE.evidence[place], 400)) },

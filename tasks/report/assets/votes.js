@@ -16,7 +16,7 @@ function takePart(place, columns) {
   const rows = columns.row.map((row, k) => ({
     row, place: start + k, winner: columns.winner[k], loser: columns.loser[k], person: columns.person[k],
     suspicion: columns.suspicion[k], margin: columns.margin[k], time: columns.time[k],
-    pruned: columns.pruned[k], reason: DATA.reasons[columns.reason[k]] || "", why: columns.why[k],
+    pruned: columns.pruned[k], turned: (columns.turned || [])[k], reason: DATA.reasons[columns.reason[k]] || "", why: columns.why[k],
   }));
   voteParts.set(place, rows);
   return rows;
@@ -39,7 +39,7 @@ function votePart(place) {
   return voteLoads.get(place);
 }
 
-// The votes at places from `start` to before `stop`, in the order of suspicion.
+// The votes at places from `start` to before `stop` of the list.
 async function votesBetween(start, stop) {
   const found = [];
   for (let place = Math.floor(start / DATA.n_per_part); place * DATA.n_per_part < stop; place++) {
@@ -63,12 +63,12 @@ function whyNode(vote) {
     vote.reason ? element("span", { className: vote.why ? "small soft" : null }, vote.reason) : null);
 }
 
-function fate(vote) { return vote.pruned ? "set aside" : "kept"; }
+function fate(vote) { return !vote.pruned ? "kept" : vote.turned ? "read the other way round" : "set aside"; }
 
 function votesSection() {
   const host = element("div", { id: "vote-table", className: "stack" });
   const section = pageSection("votes", "Votes set aside, and why",
-    "Most suspicious first. A vote is set aside when it speaks against what all the others say together; the reason names what it contradicts. Set aside means not counted, not deleted.");
+    "The first to be set aside first. A vote is set aside when it speaks against what all the others say together; the reason names what it contradicts. Set aside means not counted, not deleted." + (DATA.n_turned ? " Votes of people who are mostly wrong count the other way round; they come last." : ""));
   if (!DATA.n_listed) {
     section.append(element("p", { className: "soft" }, "No vote stands out."));
     return section;
@@ -79,7 +79,7 @@ function votesSection() {
   section.append(more, host);
   const shown = table(host, {
     columns: [
-      { title: "No.", kind: "number", value: (vote) => vote.place + 1, hint: "Place in the order of suspicion" },
+      { title: "No.", kind: "number", value: (vote) => vote.place + 1, hint: "Place in the order in which votes are set aside" },
       { title: "The vote", wide: true, value: (vote) => itemName(vote.winner) + " over " + itemName(vote.loser), cell: voteWords },
       ...(named_ ? [{ title: "Cast by", wide: true, value: (vote) => personName(vote.person), cell: (vote) => named(personName(vote.person), 40) }] : []),
       { title: "Why", wide: "name why", value: (vote) => (vote.why || "") + " " + vote.reason, cell: whyNode },
