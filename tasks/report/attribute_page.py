@@ -1,33 +1,26 @@
 """The page of an attribute: one file, and the list of suspicious votes in parts beside it.
 
-A page is bounded, whatever the attribute: long texts are cut, very long tables hold what matters
-most (the best items, the people not to trust), and votes beyond the first part lie in files of
-their own, which the page loads as scripts: those open from a folder, where `fetch` does not.
+A page is bounded, whatever the attribute (`bounded.py`): below 5 MB, and so is each part. Votes
+beyond the first part lie in files of their own, which the page loads as scripts: those open from a
+folder, where `fetch` does not.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 
-from tasks.report.data import AttributePage, Interval, Items, People, Votes
+from tasks.report.bounded import PART_BYTES, Tables, page_content, plain, size
+from tasks.report.data import AttributePage, Interval, Votes
 from tasks.report.shell import page, part
 
 N_PER_PART = 2_000
-"""Votes in a part: 0.45 MB where each has a contradiction of 110 signs, so that a page of 1,000
-items, 300 people and the first part takes 0.64 MB."""
+"""Votes in a part, where they take no more than `PART_BYTES`: 0.45 MB where each has a
+contradiction of 110 signs, so that a page of 1,000 items, 300 people and the first part takes 0.64
+MB."""
 MOST_INSIDE = 4_500_000
 """Bytes up to which a page that stands alone keeps all its votes inside; Bokeh takes 1.4 MB."""
-MOST_ITEMS, MOST_PEOPLE = 10_000, 5_000
-"""Rows of the ranking and of the table of people that a page holds."""
-_NAMES = 1_000_000
-"""Signs that the names of all items, or of all people, may take together."""
-_LONGEST_NAME, _SHORTEST_CUT = 500, 40
-_LONGEST_ROW, _LONGEST_TEXT = 80, 600
-_DIGITS = 5
-"""Significant digits of a number; the page shows four at most."""
 
 _SCRIPTS = ("plots.js", "votes.js", "explorer.js", "people.js", "diagnostics.js")
 
@@ -61,6 +54,8 @@ class PageHead:
     none the page shows those of the diagnostics."""
     overview: str | None = None
     """Relative address of the overview."""
+    results: str = ""
+    """Address of the folder with the whole tables; empty: beside the page."""
     commands: tuple[tuple[str, str], ...] = ()
     """What each does, and the command: to try again, to roll back."""
 
@@ -86,36 +81,31 @@ def attribute_page(
             f"the page is given {n_here:,} votes and lists {n_listed:,} in parts of "
             f"{n_per_part:,}; cut them with vote_parts first."
         )
-    plain = _plain(
-        replace(
-            data,
-            items=_bounded_items(data.items),
-            people=_bounded_people(data.people),
-            votes=None if data.votes is None else _bounded_votes(data.votes),
-            n_listed=n_listed,
-            n_per_part=n_per_part,
-        )
-    )
-    told = _plain(head) | {"commands": head.commands}  # half a command would be another one
-    content = {"data": plain, "head": told}
+    content = page_content(replace(data, n_listed=n_listed, n_per_part=n_per_part))
+    told = plain(head) | {"commands": head.commands}  # half a command would be another one
+    content = {"data": content, "head": told}
     return page(
         data.attribute, "attribute.js", content, beside=_SCRIPTS, library=library, parts=parts
     )
 
 
-def vote_parts(data: AttributePage, *, n_per_part: int = N_PER_PART) -> VoteParts:
-    """Cut the votes of a page that has all of them."""
+def vote_parts(
+    data: AttributePage, *, n_per_part: int = N_PER_PART, most_bytes: int = PART_BYTES
+) -> VoteParts:
+    """Cut the votes of a page that has all of them; no part is larger than `most_bytes`."""
     if data.votes is None:
         return VoteParts(data, {})
-    n_listed = len(data.votes.row)
-    starts = range(n_per_part, n_listed, n_per_part)
-    files = {}
-    for k, start in enumerate(starts, start=1):
-        votes = _slice(data.votes, start, start + n_per_part)
-        files[f"votes-{k}.js"] = part(f"votes-{k}", _plain(_bounded_votes(votes)))
-    first = _slice(data.votes, 0, n_per_part)
-    cut = replace(data, votes=first, n_listed=n_listed, n_per_part=n_per_part)
-    return VoteParts(cut, files)
+    votes, n_listed = data.votes, len(data.votes.row)
+    tables = Tables.of(data)
+    while True:
+        starts = range(0, max(n_listed, 1), n_per_part)
+        cut = [tables.votes(_slice(votes, start, start + n_per_part)) for start in starts]
+        if n_per_part == 1 or max(map(size, cut)) <= most_bytes:
+            break
+        n_per_part //= 2
+    files = {f"votes-{k}.js": part(f"votes-{k}", cut[k]) for k in range(1, len(cut))}
+    first = _slice(votes, 0, n_per_part)
+    return VoteParts(replace(data, votes=first, n_listed=n_listed, n_per_part=n_per_part), files)
 
 
 def single_page(
@@ -142,48 +132,3 @@ def single_page(
 
 def _slice(votes: Votes, start: int, stop: int) -> Votes:
     return Votes(*(getattr(votes, column.name)[start:stop] for column in fields(Votes)))
-
-
-def _bounded_items(items: Items) -> Items:
-    """All names, because votes point to them, and the other columns of the best items."""
-    columns = {column.name: getattr(items, column.name) for column in fields(Items)}
-    kept = {name: values and values[:MOST_ITEMS] for name, values in columns.items()}
-    return Items(**kept | {"name": _names(items.name)})
-
-
-def _bounded_people(people: People) -> People:
-    columns = {column.name: getattr(people, column.name) for column in fields(People)}
-    kept = {name: values[:MOST_PEOPLE] for name, values in columns.items()}
-    return People(**kept | {"name": _names(people.name)})
-
-
-def _bounded_votes(votes: Votes) -> Votes:
-    return replace(votes, row=tuple(_cut(row, _LONGEST_ROW) for row in votes.row))
-
-
-def _names(names: tuple[str, ...]) -> tuple[str, ...]:
-    longest = max(_SHORTEST_CUT, min(_LONGEST_NAME, _NAMES // max(len(names), 1)))
-    return tuple(_cut(name, longest) for name in names)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _plain(value: Any) -> Any:
-    """What JSON knows: long texts cut, numbers with few digits, None for what is no number."""
-    if isinstance(value, str):
-        return _cut(value, _LONGEST_TEXT)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
-    if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, dict):
-        return {_cut(str(name), _LONGEST_TEXT): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    if is_dataclass(value):
-        return {column.name: _plain(getattr(value, column.name)) for column in fields(value)}
-    raise TypeError(f"a page cannot hold a {type(value).__name__}.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
@@ -21,6 +22,10 @@ from urlr.ids import shown
 LIBRARY = ("bokeh.min.js", "bokeh-api.min.js")
 """Bokeh's files, drawn with in the browser: making plots in Python would cost every worker the
 import of Bokeh."""
+_ESCAPED = re.compile(
+    "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
+)
+"""What ends a line, turns or hides the text around it, or is no UTF-8."""
 
 
 def page(
@@ -75,9 +80,10 @@ def part(name: str, content: Any) -> bytes:
 
 
 def json_inside(content: Any) -> str:
-    """JSON that is safe inside of a script element, and as a script."""
-    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    """JSON that is safe inside of a script element, and as a script; for a file in UTF-8."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return _ESCAPED.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def library_files() -> dict[str, bytes]:

@@ -133,6 +133,7 @@ def head_of(entry: Entry, *, run: str, night: date, store: str) -> PageHead:
         level=None if entry.tau is None else entry.tau.level,
         methods=tuple((name, entry.held_out.get(name), entry.unseen.get(name)) for name in methods),
         overview=OVERVIEW,
+        results="" if entry.place is None else f"{store}/{entry.place}",
         commands=tuple(commands),
     )
 

@@ -138,7 +138,7 @@ def example_page(
         diagnostics=_diagnostics(n_items, n_votes, rng),
         moves=Moves(
             "2026-03-13T02-00-00Z-9a2e",
-            (3, 7),
+            (min(3, n_items - 1), min(7, n_items - 1)),
             (4, 8),
             (2, 6),
             (7, 11),

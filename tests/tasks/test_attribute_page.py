@@ -9,7 +9,7 @@ import pytest
 from example_pages import HOSTILE, example_head, example_page, hostile_page
 
 from tasks.report.attribute_page import PageHead, attribute_page, single_page, vote_parts
-from tasks.report.data import Votes
+from tasks.report.data import AttributePage, Votes
 
 MOST = 5_000_000
 INSIDE = re.compile(rb'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
@@ -43,7 +43,7 @@ def test_the_parts_of_a_list_are_the_list():
     for one in ("row", "winner", "loser", "person", "pruned", "reason", "why", "time"):
         together = [value for piece in pieces for value in column(piece, one)]
         assert together == column(data.votes, one)
-    assert {one.name for one in fields(Votes)} == set(pieces[-1])
+    assert {one.name for one in fields(Votes)} | {"items", "people"} == set(pieces[-1])
 
 
 def test_a_list_that_fits_one_part_has_no_files():
@@ -72,20 +72,98 @@ def test_a_page_of_100_000_votes_takes_less_than_a_megabyte():
     assert max(map(len, cut.files.values())) < MOST / 5
 
 
-def test_no_attribute_makes_a_page_of_5_megabytes():
-    """More items and people than a table holds, under names of 10,000 signs."""
+def long_names() -> AttributePage:
     data = example_page(12_000, 6_000, 20_000)
-    long = replace(
+    return replace(
         data,
         items=replace(data.items, name=tuple(f"{k}{'x' * 10_000}" for k in range(12_000))),
         people=replace(data.people, name=tuple(f"{k}{'y' * 10_000}" for k in range(6_000))),
     )
-    page = attribute_page(vote_parts(long).page, PageHead(), library="", parts="")
+
+
+def names_of(sign: str) -> AttributePage:
+    data = example_page(10_000, 50, 20_000)
+    return replace(
+        data, items=replace(data.items, name=tuple(f"{k:05}{sign * 95}" for k in range(10_000)))
+    )
+
+
+def long_addresses() -> AttributePage:
+    url = tuple(f"https://pictures.example/{'x' * 470}{k}.png" for k in range(10_000))
+    return example_page(10_000, 50, 20_000, url=url)
+
+
+def long_reasons() -> AttributePage:
+    data = example_page(2_000, 50, 20_000)
+    return replace(data, votes=replace(data.votes, why=("ж" * 600,) * len(data.votes.row)))
+
+
+def many_people() -> AttributePage:
+    data = example_page(2_000, 100_000, 20_000)
+    found = data.concentration
+    return replace(data, concentration=replace(found, clusters=found.clusters * 3_000))
+
+
+LARGE = {
+    "names of 10,000 signs": long_names,
+    "Cyrillic names": lambda: names_of("ж"),
+    "names that are escaped": lambda: names_of("<"),
+    "addresses of 500 signs": long_addresses,
+    "reasons of 600 Cyrillic signs": long_reasons,
+    "400,000 items": lambda: example_page(400_000, 50, 20_000),
+    "100,000 people and 6,000 places that stand out": many_people,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_no_attribute_makes_a_page_or_a_part_of_5_megabytes(kind):
+    data = LARGE[kind]()
+    cut = vote_parts(data)
+    page = attribute_page(cut.page, PageHead(), library="", parts="")
     assert len(page) < MOST
+    assert max(map(len, cut.files.values())) < MOST / 5
+    assert max(map(len, single_page(data, PageHead()).values())) < MOST
     shown = content(page)["data"]
-    assert len(shown["items"]["name"]) == 12_000
-    assert len(shown["items"]["score"]) == 10_000
-    assert len(shown["people"]["verdict"]) == 5_000
+    assert shown["items"]["n_all"] == len(data.items.name)
+    assert len(shown["items"]["name"]) == len(shown["items"]["score"]) > 1_000
+    assert shown["people"]["n_all"] == len(data.people.name)
+    assert len(shown["people"]["verdict"]) >= min(1_000, len(data.people.name))
+
+
+def test_every_item_and_person_that_is_pointed_to_has_a_name():
+    data = example_page(400_000, 20_000, 20_000)
+    cut = vote_parts(data)
+    page = content(attribute_page(cut.page, PageHead(), library="", parts=""))["data"]
+    pieces = [page["votes"]]
+    pieces += [json.loads(PART.fullmatch(file)[2]) for file in cut.files.values()]
+    for kind, columns in (("items", ("winner", "loser")), ("people", ("person",))):
+        names = getattr(data, kind).name
+        held = page[kind]["name"]
+        assert len(held) < len(names)
+        for piece in pieces:
+            known = dict(enumerate(held)) | {int(k): name for k, name in piece[kind].items()}
+            assert all(known[k] == names[k] for one in columns for k in piece[one])
+    (group,) = page["concentration"]["groups"]
+    known = {int(k): name for k, name in page["names"]["items"].items()}
+    assert [known[k] for k in group["items_down"]] == list(data.items.name[-2:])
+
+
+def test_an_address_is_whole_or_left_out():
+    url = (f"https://pictures.example/a.png?signed={'x' * 1_900}", "y" * 2_001, None)
+    page = attribute_page(
+        vote_parts(example_page(3, 4, 50, url=url)).page, PageHead(), library="", parts=""
+    )
+    assert content(page)["data"]["items"]["url"] == [url[0], None, None]
+
+
+@pytest.mark.parametrize(
+    "name", ["Größe ж 漢字 🙂", "\ud800 half a sign", "a\u2028b\u2029c\u202ed\x7f"]
+)
+def test_a_name_comes_through_as_it_is(name):
+    data = example_page(3, 4, 50)
+    odd = replace(data, items=replace(data.items, name=(name, "b", "c")))
+    page = attribute_page(vote_parts(odd).page, PageHead(), library="", parts="")
+    assert content(page)["data"]["items"]["name"][0] == name
 
 
 def test_a_small_page_stands_alone():
@@ -120,7 +198,7 @@ def test_no_name_ends_the_element_it_lies_in():
     assert content(page)["data"]["attribute"] == HOSTILE[0]
     inside = INSIDE.findall(page)[0]
     for made in (inside, *cut.files.values()):
-        assert not re.search(rb"[<>&\x00-\x09\x0b-\x1f\x7f-\xff]", made)
+        assert not re.search("[<>&\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]", made.decode())
     title = re.search(rb"<title>(.*?)</title>", page)
     assert title is not None
     assert title[1].startswith(b"&lt;script&gt;")

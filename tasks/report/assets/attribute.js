@@ -55,10 +55,10 @@ function figures() {
   const cards = element("div", { className: "cards tight" });
   const votes = (DATA.rows.used || 0) + (DATA.rows.ties || 0);
   const flagged = flaggedPeople().length;
-  cards.append(card("votes", number(votes), "", plural(ITEMS.name.length, "item") + (PEOPLE.name.length ? ", " + plural(PEOPLE.name.length, "person", "people") : "")));
+  cards.append(card("votes", number(votes), "", plural(ITEMS.n_all, "item") + (PEOPLE.n_all ? ", " + plural(PEOPLE.n_all, "person", "people") : "")));
   const aside = DATA.n_pruned - DATA.n_turned;
   cards.append(card("set aside", number(aside), "", (votes ? percent(aside / votes, 1) + " of the votes" : "") + (DATA.n_turned ? "; " + number(DATA.n_turned) + " more are read the other way round" : "")));
-  cards.append(card("people not to trust", PEOPLE.name.length ? number(flagged) : "–", flagged ? "warn" : "", PEOPLE.name.length ? "of " + number(PEOPLE.name.length) : "votes name nobody"));
+  cards.append(card("people not to trust", PEOPLE.n_all ? number(flagged) + (flagged === PEOPLE.verdict.length && flagged < PEOPLE.n_all ? " or more" : "") : "–", flagged ? "warn" : "", PEOPLE.n_all ? "of " + number(PEOPLE.n_all) : "votes name nobody"));
   if (HEAD.tau) {
     const level = HEAD.level ? percent(HEAD.level) + " interval " : "";
     cards.append(card("agreement with unseen votes (tau)", number(HEAD.tau.value, 3), "", level + number(HEAD.tau.low, 2) + " to " + number(HEAD.tau.high, 2) + (HEAD.n_judged ? ", " + plural(HEAD.n_judged, "vote") : "") + "; 1 is perfect, 0 is chance"));
@@ -94,7 +94,7 @@ function rankingSection() {
     "Best first. Bars and \"3–9\" are 90 % intervals: where the bars of two items overlap, the votes do not settle which of them is better.");
   const n = ITEMS.score.length;
   section.append(element("div", { className: n > NAMED_IN_PLOT ? "two" : "" }, namedPlot(n), n > NAMED_IN_PLOT ? allPlot(n) : null), moves());
-  if (ITEMS.name.length > n) section.append(element("p", { className: "small soft" }, "The table has the best " + number(n) + " of " + number(ITEMS.name.length) + " items; all are in the table of scores beside the results."));
+  if (ITEMS.n_all > n) section.append(element("p", { className: "small soft" }, "The table has the best " + number(n) + " of " + number(ITEMS.n_all) + " items: all would make the page too large. " + whole("scores")));
   const host = element("div", { id: "item-table" });
   section.append(host);
   table(host, {
@@ -109,6 +109,11 @@ function rankingSection() {
     rows: ITEMS.score.map((_, place) => place), size: 25, find: "Search items",
   });
   return section;
+}
+
+// Where a table lies that the page cannot hold.
+function whole(name) {
+  return "All are in " + (HEAD.results ? name + ".parquet in " + HEAD.results : name + ".csv or " + name + ".parquet beside this page") + ".";
 }
 
 function span(low, high) { return low === null || high === null ? "" : low === high ? "" : number(low) + "–" + number(high); }
@@ -148,7 +153,7 @@ function allPlot(n) {
     hover(made, [points], itemWords);
     return showPlot(made, place);
   });
-  return element("div", {}, element("div", { className: "tools soft" }, "All " + plural(n, "item")), host);
+  return element("div", {}, element("div", { className: "tools soft" }, (n < ITEMS.n_all ? "The best " : "All ") + plural(n, "item")), host);
 }
 
 function moves() {
@@ -159,7 +164,7 @@ function moves() {
   if (!moved.item.length) host.append(element("p", {}, "None moved beyond what the intervals allow. ", element("span", { className: "soft" }, compared)));
   else {
     const inside = element("div");
-    host.append(element("p", {}, plural(moved.item.length, "item") + " moved farther than the intervals allow. ", element("span", { className: "soft" }, compared)), inside);
+    host.append(element("p", {}, plural(DATA.n_moved, "item") + " moved farther than the intervals allow" + (DATA.n_moved > moved.item.length ? "; the table has the " + number(moved.item.length) + " that moved farthest. " : ". "), element("span", { className: "soft" }, compared)), inside);
     table(inside, {
       columns: [
         { title: "Item", wide: true, value: (k) => itemName(moved.item[k]), cell: (k) => itemNode(moved.item[k]) },

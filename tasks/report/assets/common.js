@@ -82,6 +82,7 @@ window.urlrPart = (name, content) => { parts.set(name, content); };
 function script(address) {
   return new Promise((done, failed) => {
     const tag = document.createElement("script");
+    tag.charset = "utf-8";
     tag.src = address;
     tag.onload = () => done();
     tag.onerror = () => failed(new Error("cannot load " + address));

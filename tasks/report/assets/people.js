@@ -27,7 +27,7 @@ function trustSection() {
     "People and items that contrary votes come from more often than chance explains. Talk to the people, look at the items, before paying or excluding anybody.");
   for (const group of groups) section.append(groupNotice(group));
   for (const cluster of clusters.slice(0, 5)) section.append(element("div", { className: "notice" }, short(cluster.words, 400)));
-  if (clusters.length > 5) section.append(element("p", { className: "small" }, link("#concentration", number(clusters.length - 5) + " more places where contrary votes gather")));
+  if (DATA.n_clusters > 5) section.append(element("p", { className: "small" }, link("#concentration", number(DATA.n_clusters - 5) + " more places where contrary votes gather")));
   if (flagged.length) {
     const counts = new Map();
     for (const place of flagged) counts.set(verdictWord(place), (counts.get(verdictWord(place)) || 0) + 1);
@@ -62,7 +62,7 @@ function peopleSection() {
   if (order.length) section.append(peoplePlot(order));
   const kinds = [...new Set(order.map((place) => PEOPLE.verdict[place]))];
   section.append(legend(...kinds.map((kind) => [(VERDICTS[kind] || OTHER_VERDICT).sign, (VERDICTS[kind] || OTHER_VERDICT).colour, kind])));
-  if (PEOPLE.name.length > n) section.append(element("p", { className: "small soft" }, "The table has " + number(n) + " of " + plural(PEOPLE.name.length, "person", "people") + ", those not to trust first; all are in the table of annotators beside the results."));
+  if (PEOPLE.n_all > n) section.append(element("p", { className: "small soft" }, "The table has " + number(n) + " of " + plural(PEOPLE.n_all, "person", "people") + ", those not to trust first: all would make the page too large. " + whole("annotators")));
   const host = element("div", { id: "people-table", className: "stack" });
   section.append(host);
   const seen = (column) => PEOPLE[column].some((value) => value !== null);
@@ -110,7 +110,7 @@ function concentrationSection() {
   const section = pageSection("concentration", "Do contrary votes come from somewhere in particular?",
     "Many contrary votes by one person, on one item or within one span of time point to a campaign, a misunderstanding or a fault of the task.");
   section.append(element("p", {}, n_tests === 0 ? "Nothing could be looked at." : number(n_tests) + " people, items and spans of time were looked at; "
-    + (clusters.length ? plural(clusters.length, "stands", "stand") + " out, of which about " + percent(level) + " would be expected by chance." : "none stands out.")));
+    + (clusters.length ? plural(DATA.n_clusters, "stands", "stand") + " out, of which about " + percent(level) + " would be expected by chance." + (DATA.n_clusters > clusters.length ? " The table has the " + number(clusters.length) + " most surprising." : "") : "none stands out.")));
   if (clusters.length) {
     const host = element("div", { id: "cluster-table" });
     section.append(host);

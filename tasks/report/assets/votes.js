@@ -8,11 +8,16 @@ const PEOPLE = DATA.people;
 const voteParts = new Map();
 const voteLoads = new Map();
 
-function itemName(place) { return ITEMS.name[place] ?? "?"; }
-function personName(place) { return place < 0 ? "nobody named" : PEOPLE.name[place] ?? "?"; }
+// Names beyond the tables come with whatever points to them.
+const NAMES = DATA.names;
+
+function itemName(place) { return ITEMS.name[place] ?? NAMES.items[place] ?? "?"; }
+function personName(place) { return place < 0 ? "nobody named" : PEOPLE.name[place] ?? NAMES.people[place] ?? "?"; }
 
 function takePart(place, columns) {
   const start = place * DATA.n_per_part;
+  Object.assign(NAMES.items, columns.items);
+  Object.assign(NAMES.people, columns.people);
   const rows = columns.row.map((row, k) => ({
     row, place: start + k, winner: columns.winner[k], loser: columns.loser[k], person: columns.person[k],
     suspicion: columns.suspicion[k], margin: columns.margin[k], time: columns.time[k],
@@ -73,7 +78,7 @@ function votesSection() {
     section.append(element("p", { className: "soft" }, "No vote stands out."));
     return section;
   }
-  const named_ = PEOPLE.name.length > 0;
+  const named_ = PEOPLE.n_all > 0;
   const loaded = () => [...voteParts.keys()].sort((a, b) => a - b).flatMap((place) => voteParts.get(place));
   const more = element("div", { className: "tools", id: "more-votes" });
   section.append(more, host);
