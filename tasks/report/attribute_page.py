@@ -37,7 +37,7 @@ class PageHead:
     version: int | None = None
     """Registered version of these results."""
     live: int | None = None
-    """Version that serves."""
+    """Version that served when the night was over."""
     live_since: datetime | None = None
     live_night: date | None = None
     """The night whose votes the live version was made from."""
@@ -53,7 +53,9 @@ class PageHead:
     """Method, tau with held-out votes, tau with votes on unseen items; ours first. Where there are
     none the page shows those of the diagnostics."""
     overview: str | None = None
-    """Relative address of the overview."""
+    """Relative address of the overview of that night."""
+    latest: str | None = None
+    """Relative address of the newest report, which may be of a later night."""
     results: str = ""
     """Address of the folder with the whole tables; empty: beside the page."""
     commands: tuple[tuple[str, str], ...] = ()

@@ -1,19 +1,20 @@
 """The files of a report: where they lie in the store, and a copy of a whole site to hand on.
 
     runs/<run>/report/index.html         the overview of the night
-    runs/<run>/report/<name>.html        the page of an attribute that had results that night
+    runs/<run>/report/of-<name>.html     the page of an attribute that had results that night
     runs/<run>/report/bokeh*.min.js      what the pages draw plots with
     runs/<run>/report/metrics.prom       the night's figures for dashboards
     report/latest.html                   leads to the overview of the newest night
 
 A page loads the rest of its votes from the place of the results. An attribute that is unchanged
-keeps the page of the run that last had results for it; the overview leads there.
+keeps the page of the run that last had results for it; the overview leads there. Such a page leads
+back to the newest report, and to that of its own night.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from urllib.parse import quote
 
@@ -37,6 +38,11 @@ _ROOT = "../../.."
 """From a report to the root of its store."""
 
 
+def page_name(attribute: str) -> str:
+    """Start of the names of an attribute's files; an attribute may be called like the overview."""
+    return f"of-{encoded(attribute)}"
+
+
 def report_key(run: str, name: str) -> str:
     """Where a file of a run's report lies."""
     return f"{RUNS}/{run}/report/{name}"
@@ -47,8 +53,9 @@ def write_page(store: Store, entry: Entry, *, run: str, night: date) -> str | No
     data = _page_data(store, entry)
     if data is None or entry.place is None:
         return None
-    key = report_key(run, f"{encoded(entry.attribute)}.html")
+    key = report_key(run, f"{page_name(entry.attribute)}.html")
     head = head_of(entry, run=run, night=night, store=store.url)
+    head = replace(head, latest=f"{_ROOT}/{LATEST}")
     parts = f"{_ROOT}/{quote(entry.place)}/"
     store.replace(key, attribute_page(data, head, library="./", parts=parts))
     return key
@@ -93,7 +100,7 @@ def whole_site(
         data = _page_data(store, entry)
         if data is None:
             continue
-        name = encoded(entry.attribute)
+        name = page_name(entry.attribute)
         head = head_of(entry, run=night.run, night=night.night, store=store.url)
         page = attribute_page(data, head, library="./", parts=f"{quote(name)}.")
         yield SiteFile(f"{name}.html", page)

@@ -36,7 +36,7 @@ class Hostile:
     """Where `urlr report` put the whole of it."""
 
     def page_of(self, attribute: str) -> str:
-        return (self.site / f"{encoded(attribute)}.html").as_uri()
+        return (self.site / f"of-{encoded(attribute)}.html").as_uri()
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def test_every_night_has_its_report_and_the_pointer_leads_to_the_last(life, nigh
     report = f"runs/{ran.run}/report"
     names = {one.key.removeprefix(f"{report}/") for one in store.list(report)}
     computed = {one.attribute for one in ran.tonight() if one.computed}
-    pages = {f"{encoded(name)}.html" for name in computed}
+    pages = {f"of-{encoded(name)}.html" for name in computed}
     assert names == {"index.html", "metrics.prom", "bokeh.min.js", "bokeh-api.min.js"} | pages
     for entry in ran.tonight():
         if entry.outcome != "failed":

@@ -42,7 +42,7 @@ function headSection() {
     section.append(element("div", { className: "notice " + look, id: "verdict" }, state(words, kind), " ", short(HEAD.reason.replace(/^held: /, ""), 600)));
   }
   const live = [];
-  if (HEAD.live !== null) live.push("Version " + HEAD.live + " is live" + (HEAD.live_since ? " since " + HEAD.live_since.slice(0, 16).replace("T", " ") : "") + (HEAD.live_night ? ", from the votes up to the night of " + HEAD.live_night : "") + ".");
+  if (HEAD.live !== null) live.push((HEAD.night ? "After the night of " + HEAD.night + " version " : "Version ") + HEAD.live + " was live" + (HEAD.live_since ? ", since " + HEAD.live_since.slice(0, 16).replace("T", " ") : "") + (HEAD.live_night ? ", from the votes up to the night of " + HEAD.live_night : "") + ".");
   if (HEAD.version !== null && HEAD.version !== HEAD.live) live.push("These results are version " + HEAD.version + ".");
   if (live.length) section.append(element("p", {}, live.join(" ")));
   section.append(figures());
@@ -189,7 +189,8 @@ function drawPage() {
   const from = HEAD.night ? "Night of " + HEAD.night : "";
   document.body.append(
     element("header", { className: "top" }, element("h1", {}, short(DATA.attribute, 120)), from ? element("span", { className: "soft" }, from) : null,
-      element("nav", { "aria-label": "On this page" }, HEAD.overview ? link(HEAD.overview, "‹ All attributes", { id: "overview" }) : null, jumps.map(([id, words]) => link("#" + id, words)))),
+      element("nav", { "aria-label": "On this page" }, HEAD.latest ? link(HEAD.latest, "‹ Newest report", { id: "latest" }) : null,
+        HEAD.overview ? link(HEAD.overview, "‹ All attributes" + (HEAD.latest && HEAD.night ? " that night" : ""), { id: "overview" }) : null, jumps.map(([id, words]) => link("#" + id, words)))),
     element("main", {}, sections),
     element("footer", {}, HEAD.run ? "Run " + short(HEAD.run, 80) + ". " : "", "This page loads nothing but the files beside it and the images that items name."));
   drawPlots();
