@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,6 @@ from registries import MLFLOW_WARNS
 from small_stores import SETTINGS, write_small_store
 from waiting import until
 
-from flows.cli import _parser
 from tasks.freshness import earlier_nights
 from tasks.metrics import METRICS, night_metrics, write_textfile
 
@@ -205,11 +203,6 @@ def test_every_rule_is_tested_both_ways_and_says_what_to_do(rule):
 def test_every_alert_has_a_heading_in_the_runbook_and_every_heading_an_alert():
     section = re.split(r"^## ", RUNBOOK.partition("\n## Alerts\n")[2], flags=re.M)[0]
     assert re.findall(r"^### (\w+)$", section, re.M) == [rule["alert"] for rule in RULES]
-
-
-@pytest.mark.parametrize("command", sorted(set(re.findall(r"`urlr ([^`]+)`", RUNBOOK))))
-def test_every_command_in_the_runbook_is_one_of_ours(command):
-    assert _parser().parse_args(shlex.split(command)).run is not None
 
 
 def test_the_dashboard_is_whole():
