@@ -236,7 +236,7 @@ def _attributes(
         and entry.tau.n_votes >= fewest_votes
     ]
     tests = [(entry.self_test.auc.value, entry) for entry in entries if entry.self_test is not None]
-    worse = regressed(_as_of_one_night(night, entries))
+    worse = regressed(_as_of_one_night(night, entries), fewest_votes=fewest_votes)
     changes = [
         (entry.difference.deciding.value, entry)
         for entry in worse[:worst]

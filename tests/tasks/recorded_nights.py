@@ -46,8 +46,17 @@ def kept(store: Store, night: Night) -> None:
 
 
 def judged(
-    name: str, found: Estimate | None, *, outcome: Any = "held", level: float = 0.99
+    name: str,
+    found: Estimate | None,
+    *,
+    outcome: Any = "held",
+    level: float = 0.99,
+    n_votes: int = 50,
+    n_people: int = 0,
 ) -> Entry:
     """An attribute whose new model differs from the champion by so much."""
-    difference = None if found is None else VoteTau(found, None, 50, 0, 0, 0, level)
+    by_person = found if n_people > 1 else None
+    difference = None
+    if found is not None:
+        difference = VoteTau(found, by_person, n_votes, n_people, 0, 0, level)
     return Entry(name, "", outcome, f"{outcome}: because", difference=difference, version=2)

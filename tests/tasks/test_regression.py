@@ -1,13 +1,15 @@
 """Which attributes got worse, beyond chance among many."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from recorded_nights import judged, recorded
 from scipy import special, stats
 
-from tasks.evaluate import Estimate
+from tasks.evaluate import Estimate, VoteTau, compare
 from tasks.regression import regressed
 
 WORSE = Estimate(-0.2, -0.25, -0.15, 0.02)
@@ -105,13 +107,55 @@ def test_better_is_not_worse():
     [
         (Estimate(-0.5, -2.0, 2.0, math.inf), False),
         (Estimate(-0.5, -2.0, 2.0, 0.4), False),
-        (Estimate(-0.5, -0.5, -0.5, 0.0), True),
+        (Estimate(-0.5, -0.5, -0.5, 0.0), False),
         (Estimate(0.0, 0.0, 0.0, 0.0), False),
         (None, False),
+        (WORSE, True),
     ],
 )
 def test_what_could_not_be_drawn_names_nothing_and_what_is_sure_does(found, named):
     assert bool(regressed(recorded(1, judged("one", found)))) == named
+
+
+def compared(people: int, votes_each: int) -> VoteTau:
+    """Scores that order every vote wrongly, held against those that order all rightly."""
+    votes = pd.DataFrame(
+        {
+            "winner": [f"w{k}" for k in range(votes_each)] * people,
+            "loser": [f"l{k}" for k in range(votes_each)] * people,
+            "annotator": np.repeat([f"p{k}" for k in range(people)], votes_each),
+        }
+    )
+    items = [f"{side}{k}" for side in "wl" for k in range(votes_each)]
+    right = pd.Series([1.0] * votes_each + [0.0] * votes_each, items)
+    return compare(-right, right, votes, rng=np.random.default_rng(0)).difference
+
+
+@pytest.mark.parametrize(
+    ("people", "votes_each", "named"), [(2, 1, False), (2, 30, False), (5, 4, True), (30, 1, True)]
+)
+def test_a_few_people_who_all_say_the_same_prove_nothing(people, votes_each, named):
+    """Two would by chance every fourth time; five at one in 32."""
+    difference = compared(people, votes_each)
+    assert (difference.deciding.value, difference.deciding.error) == (-2.0, 0.0)
+    entry = replace(judged("one", WORSE), difference=difference)
+    assert bool(regressed(recorded(1, entry))) == named
+
+
+def test_an_error_that_is_rounding_is_none():
+    """Drawn from people who all lost a third of their votes."""
+    rounded = Estimate(-2 / 3, -2 / 3, -2 / 3, 1e-17)
+    assert names(recorded(1, judged("one", rounded, n_people=2))) == []
+    assert names(recorded(1, judged("one", rounded, n_people=20))) == ["one"]
+
+
+def test_what_rests_on_fewer_votes_than_the_gate_asks_for_names_nothing_and_is_no_test():
+    few = [judged(f"few{k}", WORSE, n_votes=19) for k in range(50)]
+    assert names(recorded(1, *few)) == []
+    assert names(recorded(1, judged("enough", WORSE, n_votes=20))) == ["enough"]
+    chance = special.ndtr(-2.0)  # 0.023, named alone and not among 50 others
+    sure = Estimate(-0.2, -0.2 - 0.1 * 2.5758293, -0.2 + 0.1 * 2.5758293, 0.1)
+    assert names(recorded(1, *few, judged("many", sure)), level=chance * 1.01) == ["many"]
 
 
 @pytest.mark.parametrize(
