@@ -1,7 +1,7 @@
 """What Prefect's automations are told of a night, as events they can wait for.
 
 urlr.night.published   a whole night is done: published, held or found unchanged. Not for a dry
-                       run, some attributes alone, or a backfill of an older night than the newest
+                       run, some attributes alone, or a night of the past (`--as-of`)
 urlr.night.failed      its record says Failed
 urlr.gate.held         of an attribute: its new model was held
 urlr.tau.regressed     of an attribute: its new model is worse than the champion
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.freshness import is_published, newest_night
+from tasks.freshness import is_whole
 from tasks.names import encoded
 from tasks.regression import regressed
-from tasks.results import Entry, Night, ResultError
-from tasks.store import Store, StoreError
+from tasks.results import Entry, Night
+from tasks.store import Store
 from urlr.ids import shown, shown_some
 
 PUBLISHED, FAILED = "urlr.night.published", "urlr.night.failed"
@@ -37,7 +37,7 @@ def emit_night_events(night: Night, *, store: Store) -> None:
     about = {"run": night.run, "night": night.night.isoformat(), "store": shown(store.url, 200)}
     if night.state == "Failed":
         _emit(FAILED, about, payload={"reason": shown(night.reason, 500)})
-    elif is_published(night) and _is_newest(night, store):
+    elif is_whole(night):
         _emit(PUBLISHED, about, payload=_counts(night))
     held = [entry for entry in night.tonight() if entry.outcome == "held"]
     worse = regressed(night)
@@ -46,20 +46,6 @@ def emit_night_events(night: Night, *, store: Store) -> None:
             _emit(event, about, attribute=entry.attribute, payload=_figures(entry))
     if held or worse:
         _emit(ATTENTION, about, payload=_attention(held, worse))
-
-
-def _is_newest(night: Night, store: Store) -> bool:
-    """Whether no newer night was published before; a run on its own day needs not ask."""
-    if night.as_of is None:
-        return True
-    from prefect import get_run_logger
-
-    try:
-        newest = newest_night(store, before=night.run)
-    except (StoreError, ResultError) as error:
-        get_run_logger().warning("not told as published, the newest night is not known: %s", error)
-        return False
-    return newest is None or night.night >= newest
 
 
 def _counts(night: Night) -> dict[str, Any]:

@@ -25,6 +25,7 @@ NIGHTS = {
     "old": backfill(7, of=2),
     "partial": recorded(8, state="Partial"),
     "missed": backfill(10, of=9),
+    "last": recorded(11),
 }
 EMIT = """\
 from flows.night_events import emit_night_events
@@ -55,7 +56,7 @@ def told(new_place, prefect_api: PrefectApi) -> dict[str, list[dict[str, Any]]]:
             every += page["events"]
         return [one for one in every if one["payload"]["store"] == place.store.url]
 
-    last = NIGHTS["missed"].run
+    last = NIGHTS["last"].run
     until(lambda: any(one["payload"]["run"] == last for one in events()), "the last is told of")
     every = events()
     return {
@@ -77,7 +78,8 @@ def kinds(events: list[dict[str, Any]]) -> dict[str, int]:
         ("failed", {"urlr.night.failed": 1}),
         ("partial", {"urlr.night.published": 1}),
         ("old", {}),
-        ("missed", {"urlr.night.published": 1}),
+        ("missed", {}),
+        ("last", {"urlr.night.published": 1}),
     ],
 )
 def test_a_whole_night_is_told_once_and_what_is_none_is_not(told, name, expected):
