@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from flows.night_report import tau_table
 from tasks.cluster import Cluster, WorkerDied, WorkError
 from tasks.discover import Discovery, etags_of
-from tasks.freshness import earlier_nights, is_current, is_whole
+from tasks.freshness import earlier_nights, is_current, is_whole, with_behind
 from tasks.lease import Lease
 from tasks.metrics import MetricsError, night_metrics, write_textfile
 from tasks.publish import Desk, publish
@@ -157,6 +157,7 @@ class NightWork:
                 self.entries[attribute] = self.failure(attribute, "not reached before the end")
         kept = {name: one for name, one in self.past.entries.items() if name not in self.entries}
         entries = self._live(dict(sorted((kept | self.entries).items())))
+        entries = with_behind(entries, self.past.entries, now=self.started)
         state, reason = self._state()
         self.stages["all"] = (_now() - self.started).total_seconds()
         night = Night(

@@ -1,4 +1,4 @@
-"""What counts as a night, and what earlier records say that a later run must not erase.
+"""What counts as a night, what is behind, and what earlier records say that no run may erase.
 
 Freshness is easily feigned: a dry run, a run of one attribute or a night of the past also end well
 and today. So only a run that tells how things stand now, of all attributes, counts as a night.
@@ -6,10 +6,11 @@ and today. So only a run that tells how things stand now, of all attributes, cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time
 
+from tasks.gather import LATER, UNDATED
 from tasks.results import Entry, Night, ResultError
 from tasks.runs import names_of, read_night
 from tasks.store import Store
@@ -76,33 +77,59 @@ def is_whole(night: Night) -> bool:
     return is_current(night) and not night.only
 
 
-def is_published(night: Night) -> bool:
-    """Whether a night is done, its own or one of the past: of all attributes, and not failed."""
-    return not night.dry and not night.only and night.state != "Failed"
+def is_behind(entry: Entry) -> bool:
+    """Whether there is more than what serves: it failed, or newer results or votes do not serve."""
+    return entry.outcome == "failed" or has_newer_results(entry) or _left_out(entry) > 0
 
 
-def newest_night(store: Store, *, before: str | None = None) -> date | None:
-    """The newest night done, by all runs or those before one; None: there is none.
+def has_newer_results(entry: Entry) -> bool:
+    """Whether its last results do not serve: held, rolled back, of a dry run, or none is live."""
+    return entry.verdict == "held" or entry.live is None or entry.version != entry.live
 
-    Runs are read backwards up to the first that worked on its own day: none before it is newer.
+
+def waiting_votes(entry: Entry) -> int:
+    """Votes known that do not serve, at least; what earlier results that were held added is lost.
+
+    Of a night of the past these are also the rows that it left out for their time.
     """
-    newest = None
-    for run in names_of(store):
-        if before is not None and run >= before:
-            continue
-        night = read_night(store, run)
-        if night is None or not is_published(night):
-            continue
-        newest = night.night if newest is None else max(newest, night.night)
-        if night.as_of is None:
-            break
-    return newest
+    left_out = _left_out(entry)
+    if entry.live is None:
+        return left_out + entry.rows.get("used", 0) + entry.rows.get("ties", 0)
+    return left_out + (entry.new_votes or 0 if has_newer_results(entry) else 0)
+
+
+def _left_out(entry: Entry) -> int:
+    return entry.reasons.get(LATER, 0) + entry.reasons.get(UNDATED, 0)
+
+
+def with_behind(
+    entries: Mapping[str, Entry], before: Mapping[str, Entry], *, now: datetime
+) -> dict[str, Entry]:
+    """The entries with the moment since which each is behind: as known before, else now."""
+    found = {}
+    for name, entry in entries.items():
+        known = before[name].behind_since if name in before else None
+        since = (known or now) if is_behind(entry) else None
+        found[name] = replace(entry, behind_since=since)
+    return found
 
 
 def newest_vote(entries: Iterable[Entry], night: Night) -> datetime | None:
-    """Time of the newest vote; one from the future counts as cast when the night ended."""
-    newest = latest(entry.newest for entry in entries)
-    return None if newest is None else min(newest, night.finished)
+    """Time of the newest vote; one from the future counts as cast by the time it was read.
+
+    That is the night of the model where nothing is behind, and else the end of this night.
+    """
+    return latest(
+        None if entry.newest is None else min(entry.newest, _read_by(entry), night.finished)
+        for entry in entries
+    )
+
+
+def _read_by(entry: Entry) -> datetime:
+    """End of the last day on which its votes can have been cast, where the record tells."""
+    if is_behind(entry) or entry.live_night is None:
+        return datetime.max.replace(tzinfo=UTC)
+    return datetime.combine(entry.live_night, time.max, UTC)
 
 
 def latest(moments: Iterable[datetime | None]) -> datetime | None:

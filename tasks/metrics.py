@@ -18,7 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.freshness import Earlier, is_whole, latest, newest_vote
+from tasks.freshness import (
+    Earlier,
+    is_behind,
+    is_whole,
+    latest,
+    newest_vote,
+    waiting_votes,
+)
 from tasks.gate import GateSettings
 from tasks.gather import LATER, UNDATED
 from tasks.regression import regressed
@@ -72,9 +79,9 @@ METRICS: dict[str, Metric] = {
     "urlr_oldest_live_night_timestamp_seconds": Metric(
         "The oldest night that a live model was made from."
     ),
-    "urlr_behind_live_night_timestamp_seconds": Metric(
-        "Night of the live model, of those attributes with newer results or a failure for which "
-        "it is oldest.",
+    "urlr_behind_since_timestamp_seconds": Metric(
+        "Since when what serves has lacked newer results, or the attribute has failed, of the "
+        "attributes with a live model for which it is longest.",
         ("attribute",),
     ),
     "urlr_attributes": Metric("Attributes by what became of them when last worked on.", ("state",)),
@@ -203,9 +210,9 @@ def _freshness(
     newest = newest_vote(entries, night)
     nights = [entry.live_night for entry in entries if entry.live_night is not None]
     behind = [
-        (_seconds(entry.live_night), entry)
+        (_seconds(entry.behind_since), entry)
         for entry in entries
-        if _is_behind(entry) and entry.live_night is not None
+        if entry.behind_since is not None and entry.live is not None
     ]
     info = (shown(night.run, _LONGEST), night.night.isoformat(), night.state)
     return {
@@ -214,13 +221,11 @@ def _freshness(
         "urlr_last_completion_timestamp_seconds": _time(latest([ended, past.completion])),
         "urlr_published_night_timestamp_seconds": _time(max(nights, default=None)),
         "urlr_newest_vote_timestamp_seconds": _time(latest([newest, past.newest])),
-        "urlr_unpublished_votes": _one(sum(map(_unpublished, entries))),
-        "urlr_unpublished_attributes": _one(
-            sum(_is_behind(one) or one.live is None for one in entries)
-        ),
+        "urlr_unpublished_votes": _one(sum(map(waiting_votes, entries))),
+        "urlr_unpublished_attributes": _one(sum(map(is_behind, entries))),
         "urlr_live_attributes": _one(sum(entry.live is not None for entry in entries)),
         "urlr_oldest_live_night_timestamp_seconds": _time(min(nights, default=None)),
-        "urlr_behind_live_night_timestamp_seconds": _smallest(behind, worst),
+        "urlr_behind_since_timestamp_seconds": _smallest(behind, worst),
     }
 
 
@@ -298,22 +303,6 @@ def _running(night: Night) -> dict[str, Samples]:
         "urlr_retries": _one(sum(max(entry.attempts - 1, 0) for entry in tonight)),
         "urlr_workers_lost": _one(night.workers_lost),
     }
-
-
-def _is_waiting(entry: Entry) -> bool:
-    """Whether there are newer results than those that serve: held, or rolled back."""
-    return entry.verdict == "held" or entry.version not in (None, entry.live)
-
-
-def _is_behind(entry: Entry) -> bool:
-    return entry.outcome == "failed" or _is_waiting(entry)
-
-
-def _unpublished(entry: Entry) -> int:
-    """Votes known that do not serve; what earlier results that were held added is not known."""
-    if entry.live is None:
-        return entry.rows.get("used", 0) + entry.rows.get("ties", 0)
-    return entry.new_votes or 0 if _is_waiting(entry) else 0
 
 
 def _seconds(moment: date | datetime) -> float:

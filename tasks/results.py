@@ -230,6 +230,9 @@ class Entry:
     live_since: datetime | None = None
     live_night: date | None = None
     """The night whose votes it was made from."""
+    behind_since: datetime | None = None
+    """Start of the first of all runs since which newer votes or results do not serve, or it fails;
+    None: it is not behind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from statistics import median
 
+from tasks.freshness import newest_vote
 from tasks.report.wording import rows_of
 from tasks.results import Entry, Night, Record, ResultError, State
 from tasks.runs import RUNS, names_of
@@ -130,7 +131,7 @@ def digest_of(night: Night) -> Digest:
         memory=max((one.memory for one in tonight if one.computed), default=0),
         retries=sum(max(one.attempts - 1, 0) for one in tonight),
         workers_lost=night.workers_lost,
-        newest_vote=max((one.newest for one in known.values() if one.newest), default=None),
+        newest_vote=newest_vote(known.values(), night),
         published_night=newest_published(night),
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from tasks.report.digest import newest_published, votes_of
+from tasks.freshness import is_behind, newest_vote, waiting_votes
+from tasks.report.digest import newest_published
 from tasks.report.overview_rows import Kind
 from tasks.results import Entry, Night
 from urlr.ids import plural
@@ -14,6 +16,7 @@ from urlr.ids import plural
 _FRESH = 1
 """Days that the newest night published may lie back: a night is published on its own day, and its
 report may be opened the day after."""
+_KINDS = ("held back", "rolled back", "not published")
 _QUIET = 7
 """Days without a vote after which it is said."""
 
@@ -36,23 +39,14 @@ def freshness(night: Night, *, now: datetime) -> list[Card]:
     clock: a run over an old night, however late it is done, makes nothing look fresh.
     """
     entries = list(night.entries.values())
-    waiting = [entry for entry in entries if _waits(entry)]
+    waiting = [entry for entry in entries if is_behind(entry)]
     published = newest_published(night)
-    newest = max((entry.newest for entry in entries if entry.newest is not None), default=None)
+    newest = newest_vote(entries, night)
     return [
         _published(published, newest, waiting, now),
         _waiting(waiting),
         _newest(newest, published, now),
     ]
-
-
-def _waits(entry: Entry) -> bool:
-    """Whether it has votes that are not in what serves."""
-    if entry.outcome == "failed" or entry.verdict == "held":
-        return True
-    if entry.live_night is None or entry.newest is None:
-        return entry.live is None and votes_of(entry) > 0
-    return entry.newest.astimezone(UTC).date() > entry.live_night
 
 
 def _published(
@@ -77,12 +71,9 @@ def _waiting(waiting: Sequence[Entry]) -> Card:
     label = "votes not yet in what serves"
     if not waiting:
         return Card(label, "0", "none waiting", "good", "All votes read are in what serves.")
-    failed = sum(entry.outcome == "failed" for entry in waiting)
-    votes = sum(_new(entry) for entry in waiting if entry.outcome != "failed")
-    held = len(waiting) - failed
-    parts = []
-    if held:
-        parts.append(f"in {plural(held, 'attribute')} held back")
+    kinds = Counter(map(_kind, waiting))
+    votes, failed = sum(map(waiting_votes, waiting)), kinds["failed"]
+    parts = [f"in {plural(kinds[kind], 'attribute')} {kind}" for kind in _KINDS if kinds[kind]]
     if failed:
         more = "more " if votes else ""
         parts.append(f"{more}in {plural(failed, 'attribute')} that failed, not counted")
@@ -91,11 +82,14 @@ def _waiting(waiting: Sequence[Entry]) -> Card:
     return Card(label, figure, "waiting", "bad" if failed else "warn", note)
 
 
-def _new(entry: Entry) -> int:
-    """Votes that wait: all of them where nothing serves yet."""
-    if entry.live is None or entry.new_votes is None:
-        return votes_of(entry)
-    return entry.new_votes
+def _kind(entry: Entry) -> str:
+    """Why votes wait; not published are also those of a dry run or after a night of the past."""
+    if entry.outcome == "failed":
+        return "failed"
+    if entry.verdict == "held":
+        return "held back"
+    is_known = entry.version is not None and entry.live is not None
+    return "rolled back" if is_known and entry.version != entry.live else "not published"
 
 
 def _newest(newest: datetime | None, published: date | None, now: datetime) -> Card:

@@ -167,9 +167,8 @@ def _fated(entry: Entry, k: int, day: date) -> Entry:
     value = entry.tau.plain.value
     if k % 100 == 17:
         text = f"votes/{entry.attribute}/2026-11-15.parquet cannot be read: it ends too early; "
-        return replace(
-            entry, outcome="failed", reason=text + "write it again", computed=False, **older
-        )
+        failed = replace(entry, outcome="failed", reason=text + "write it again", computed=False)
+        return replace(failed, version=12, **older)
     if k % 100 in (23, 61):
         text = "held: worse than the champion by 0.041 (at least 0.012 with 99 % confidence) on "
         lost = _tau(-0.041, 0.029, 420)

@@ -46,7 +46,7 @@ def expressions() -> dict[str, str]:
         for k, text in enumerate(
             re.findall(r"printf `([^`]*)`", rule["annotations"]["description"])
         ):
-            found[f"{rule['alert']} text {k}"] = text.replace("%q", '".*"')
+            found[f"{rule['alert']} text {k}"] = text.replace("=%q", '=~".*"')
     for panel in PANELS:
         for target in panel["targets"]:
             found[f"{panel['title']} {target['refId']}"] = target["expr"]

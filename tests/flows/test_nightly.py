@@ -185,6 +185,15 @@ def test_the_record_says_what_is_new_and_what_serves(life):
     assert held.new_people == 3
 
 
+def test_the_record_says_since_which_night_something_is_behind(life):
+    first, second, third = (ran.night for ran in life.nights)
+    for night in (second, third):
+        assert night.entries[CAMPAIGN].behind_since == second.started
+    for night in (first, second, third):
+        assert night.entries[DAMAGED].behind_since == first.started
+        assert night.entries["photos/aesthetic"].behind_since is None
+
+
 def test_a_report_is_rebuilt_from_the_bucket_whole(life, tmp_path):
     run = life.nights[0].night.run
     out = tmp_path / "site"

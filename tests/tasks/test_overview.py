@@ -5,12 +5,13 @@ import re
 import shlex
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from example_nights import LAST, STORE, example_digests, example_night
 
 from flows.night_report import night_text
+from tasks.gather import LATER
 from tasks.report.freshness_cards import freshness
 from tasks.report.overview import latest_page, overview_page
 from tasks.report.overview_rows import rows_of_attributes
@@ -124,34 +125,54 @@ def test_a_fresh_night_is_green(night):
     assert (published.figure, published.word, published.kind) == (str(LAST), "up to date", "good")
 
 
+def serving(night: Night, day: date, **changes) -> Night:
+    """A night on which nothing failed or was held: all serves, made of the votes of a day."""
+    changes = {"outcome": "unchanged", "verdict": "published", "version": 3, "live": 3} | changes
+    return with_entries(replace(night, state="Completed"), live_night=day, **changes)
+
+
 def test_a_run_over_an_old_night_turns_nothing_green(night):
     """Done today, finished without a flaw, and made of votes of two weeks ago."""
     old = LAST - timedelta(days=14)
-    past = with_entries(
-        replace(night, night=old, as_of=NOW - timedelta(days=14), state="Completed"),
-        live_night=old,
+    past = serving(
+        replace(night, night=old, as_of=NOW - timedelta(days=14)),
+        old,
         live_since=NOW,
-        newest=NOW - timedelta(hours=9),
+        newest=NOW - timedelta(days=14),
         outcome="published",
-        verdict="published",
+        reasons={LATER: 7},
     )
     published, waiting, newest = freshness(past, now=NOW)
     assert published.figure == str(old)
     assert (published.word, published.kind) == ("14 days behind", "bad")
-    assert waiting.kind != "good"
+    assert waiting.figure == f"{7 * len(past.entries):,}"
+    assert waiting.note == f"In {len(past.entries)} attributes not published."
     assert newest.kind == "warn"
     assert any("went back in time" in text for text in data_of(past)["warnings"])
 
 
+def test_one_vote_dated_in_the_future_is_not_newer_than_what_serves(night):
+    """On the night it is published, and on every quiet night after."""
+    for day in (LAST, LAST - timedelta(days=1), LAST - timedelta(days=10)):
+        quiet = serving(night, day, newest=datetime(2099, 1, 1, tzinfo=UTC))
+        published, waiting, newest = freshness(quiet, now=NOW)
+        assert newest.figure.startswith(str(day))
+        assert newest.word in ("up to date", "quiet")
+        assert published.word in ("up to date", "nothing newer")
+        assert waiting.figure == "0"
+
+
+def test_votes_of_what_was_rolled_back_wait_and_are_not_called_held(night):
+    back = serving(night, LAST - timedelta(days=2), version=4, new_votes=5)
+    _, waiting, _ = freshness(back, now=NOW)
+    assert waiting.figure == f"{5 * len(back.entries):,}"
+    assert waiting.note == f"In {len(back.entries)} attributes rolled back."
+
+
 def test_an_old_night_is_no_fault_where_no_vote_is_newer(night):
     before = LAST - timedelta(days=5)
-    quiet = with_entries(
-        night,
-        live_night=before,
-        newest=datetime(before.year, before.month, before.day, tzinfo=UTC),
-        outcome="unchanged",
-        verdict="published",
-    )
+    newest = datetime(before.year, before.month, before.day, tzinfo=UTC)
+    quiet = serving(night, before, newest=newest)
     published, waiting, _ = freshness(quiet, now=NOW)
     assert (published.word, published.kind) == ("nothing newer", "calm")
     assert (waiting.figure, waiting.kind) == ("0", "good")
