@@ -191,27 +191,47 @@ def test_every_pod_is_locked_down_and_bounded():
             assert all("readinessProbe" in one for one in pod["containers"]), name
 
 
+BY_HAND = {"certificates", "identities"}
+"""Services of compose that are commands of deploy/README.md on Kubernetes."""
+CALLED = {
+    "seaweedfs": "object-store",
+    "scheduler": "dask-scheduler",
+    "worker": "dask-worker",
+}
+"""Containers that go by another name than the service of compose."""
+
+
+def plain(words: list[str] | None) -> list[str] | None:
+    """A command with the defaults of its variables, whatever its certificates are called."""
+    if words is None:
+        return None
+    words = [re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", word) for word in words]
+    return [re.sub(r"/tls/\w+\.(pem|key)", "/tls", word) for word in words]
+
+
 def test_kubernetes_runs_the_same_commands_as_compose(services):
-    """But for names of buckets and of certificates, which compose takes from elsewhere."""
-    args = {one["name"]: one.get("args") for one in containers()}
-    same = {
-        "prefect": "prefect",
-        "flow-worker": "flow-worker",
-        "work-pool": "work-pool",
-        "deployments": "deployments",
-        "seaweedfs": "object-store",
-        "postgres": "postgres",
-        "node-exporter": "node-exporter",
-        "prometheus": "prometheus",
-    }
-    for container, service in same.items():
-        assert args[container] == services[service]["command"], container
-    for container, service in {"scheduler": "dask-scheduler", "worker": "dask-worker"}.items():
-        theirs = [re.sub(r"/tls/\w+\.(pem|key)", "/tls", word) for word in args[container]]
-        ours = [
-            re.sub(r"/tls/\w+\.(pem|key)", "/tls", word) for word in services[service]["command"]
-        ]
-        assert theirs == [re.sub(r"\$\{\w+:-(\w+)\}", r"\1", word) for word in ours], container
+    """All but what is done by hand; databases are made before each of the servers they are for."""
+    theirs: dict[str, list[list[str] | None]] = {}
+    for one in containers():
+        name = CALLED.get(one["name"], one["name"])
+        theirs.setdefault(name, []).append(plain(one.get("args")))
+    assert set(theirs) | BY_HAND == set(services)
+    for name, found in theirs.items():
+        ours = plain(services[name].get("command"))
+        if name == "databases":
+            first, second = found
+            both = [word for word in (*first, *second) if "=" in word]
+            assert first[:-1] == second[:-1] == ours[:-2]
+            assert sorted(both) == sorted(ours[-2:])
+        else:
+            assert found == [ours], name
+
+
+def test_what_compose_does_once_and_manifests_do_not_is_a_command_of_the_readme(services):
+    readme = (DEPLOY / "README.md").read_text("utf-8")
+    for name in BY_HAND:
+        [script] = [word for word in services[name]["command"] if word.startswith("deploy/")]
+        assert f" {script.removeprefix('deploy/')} " in readme
 
 
 def test_what_the_prefect_server_keeps_in_files_outlives_it(services):
