@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from tasks.evaluate import Estimate, VoteTau
+from tasks.regression import regressed
 from tasks.report.digest import Digest, new_votes_of, rounded_tau, votes_of
 from tasks.report.wording import retry, verdict, why
 from tasks.results import Entry, Night
@@ -56,7 +57,11 @@ def rows_of_attributes(night: Night, earlier: Sequence[Digest]) -> list[Row]:
     for digest in earlier:  # the last that has it counts
         if not digest.dry and digest.as_of is None:
             before |= digest.tau_by_attribute()
-    rows = [_row(entry, night, before.get(name)) for name, entry in night.entries.items()]
+    worse = {entry.attribute for entry in regressed(night)}
+    rows = [
+        Row(entry, _state(entry, night, is_worse=name in worse), _change(entry, before.get(name)))
+        for name, entry in night.entries.items()
+    ]
     return sorted(rows, key=_worst_first)
 
 
@@ -65,13 +70,12 @@ def _worst_first(row: Row) -> tuple[int, float, str]:
     return _PLACE.get(row.state, len(_PLACE)), tau, row.entry.attribute
 
 
-def _row(entry: Entry, night: Night, before: float | None) -> Row:
+def _change(entry: Entry, before: float | None) -> float | None:
     tau = rounded_tau(entry)
-    change = None if tau is None or before is None else round(tau - before, 4)
-    return Row(entry, _state(entry, night, before), change)
+    return None if tau is None or before is None else round(tau - before, 4)
 
 
-def _state(entry: Entry, night: Night, before: float | None) -> str:
+def _state(entry: Entry, night: Night, *, is_worse: bool) -> str:
     is_tonight = entry.run == night.run
     if entry.outcome == "failed":
         return "failed" if is_tonight else "failed before"
@@ -79,20 +83,9 @@ def _state(entry: Entry, night: Night, before: float | None) -> str:
         return "held back" if is_tonight and entry.outcome == "held" else "still held back"
     if not is_tonight:
         return "not looked at"
-    if _is_worse(entry, before):
+    if entry.outcome == "published" and is_worse:
         return "got worse"
     return "unchanged" if entry.outcome == "unchanged" else "published"
-
-
-def _is_worse(entry: Entry, before: float | None) -> bool:
-    """Whether it is surely below the champion it replaced, or below its tau the night before."""
-    if entry.outcome != "published":
-        return False
-    gain = None if entry.difference is None else entry.difference.deciding
-    if gain is not None and gain.high < 0:
-        return True
-    tau = None if entry.tau is None else entry.tau.deciding
-    return tau is not None and before is not None and tau.high < before
 
 
 def columns_of(rows: Sequence[Row], links: Mapping[str, str]) -> dict[str, list[Any]]:

@@ -162,9 +162,6 @@ def _fated(entry: Entry, k: int, day: date) -> Entry:
     before = day - timedelta(days=3 + k % 40)
     live_since = datetime(before.year, before.month, before.day, 2, 20, tzinfo=UTC)
     older = {"live": 12, "live_since": live_since, "live_night": before}
-    assert entry.tau is not None
-    assert entry.tau.plain is not None
-    value = entry.tau.plain.value
     if k % 100 == 17:
         text = f"votes/{entry.attribute}/2026-11-15.parquet cannot be read: it ends too early; "
         failed = replace(entry, outcome="failed", reason=text + "write it again", computed=False)
@@ -181,7 +178,8 @@ def _fated(entry: Entry, k: int, day: date) -> Entry:
             **older,
         )
     if k % 100 in (5, 71) and day == LAST:
-        return replace(entry, tau=_tau(value - 0.25, 0.05, 420))
+        text = "published by force, else held: worse than the champion by 0.050"
+        return replace(entry, reason=text, difference=_tau(-0.05, 0.029, 420))
     if k % 10 in (2, 4, 8):
         reason = "nothing new since it was published as version 12"
         unchanged = replace(entry, outcome="unchanged", version=12, reason=reason, computed=False)

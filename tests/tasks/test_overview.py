@@ -11,7 +11,9 @@ import pytest
 from example_nights import LAST, STORE, example_digests, example_night
 
 from flows.night_report import night_text
+from tasks.evaluate import Estimate
 from tasks.gather import LATER
+from tasks.regression import regressed
 from tasks.report.freshness_cards import freshness
 from tasks.report.overview import latest_page, overview_page
 from tasks.report.overview_rows import rows_of_attributes
@@ -57,6 +59,26 @@ def test_the_worst_attributes_come_first(night):
     assert [state for k, state in enumerate(states) if state not in states[:k]][:3] == order
     others = [row.tau for row in rows if row.state not in order]
     assert others == sorted(others)
+
+
+def test_only_what_is_worse_than_its_champion_beyond_chance_among_all_got_worse(night):
+    """Held-out votes change from night to night, and so does a tau of the same ranking."""
+    digests = example_digests(200, nights=1)
+    good = {name: one for name, one in night.entries.items() if one.outcome == "published"}
+    worse = {entry.attribute for entry in regressed(night)}
+    assert worse & set(good)
+    rows = {row.entry.attribute: row for row in rows_of_attributes(night, digests)}
+    assert {name for name, row in rows.items() if row.state == "got worse"} == worse & set(good)
+    fallen = {
+        name: replace(one, tau=replace(one.tau, by_person=Estimate(0.0, -0.01, 0.01, 0.004)))
+        for name, one in good.items()
+    }
+    rows = {
+        row.entry.attribute: row
+        for row in rows_of_attributes(replace(night, entries=night.entries | fallen), digests)
+    }
+    assert min(rows[name].change for name in good) < -0.5
+    assert {name for name, row in rows.items() if row.state == "got worse"} == worse & set(good)
 
 
 def test_change_since_last_night_is_against_the_last_digest_that_has_it(night):
