@@ -14,7 +14,8 @@ _REPORT = """\
 Build the report of a night again, from what the store keeps: the overview and a
 page of every attribute, as a folder that opens from a disk, a web server or a
 bucket, offline. RUN is the name of a run, or its beginning; by default the last
-night that finished.
+night of all attributes, not a dry run and not one with --only or --as-of.
+Everything is told as it stood when that run finished.
 
 What people open each morning is in the store: report/latest.html leads to it.
 """
@@ -52,6 +53,7 @@ def _report(arguments: argparse.Namespace, say: Say) -> None:
     from datetime import UTC, datetime
 
     from flows.progress import ProgressLine
+    from tasks.freshness import last_night
     from tasks.report.digest import recent_digests
     from tasks.report.site import OVERVIEW, whole_site
     from tasks.runs import chosen_night
@@ -64,7 +66,8 @@ def _report(arguments: argparse.Namespace, say: Say) -> None:
     store = Store.at(settings.store, deadline=settings.call_deadline)
     with ProgressLine(quiet=arguments.quiet) as progress:
         progress("looking up the night", 0.0)
-        night = chosen_night(store, arguments.name)
+        name = arguments.name
+        night = last_night(store) if name is None else chosen_night(store, name)
         out = Path(arguments.out or f"urlr-report-{night.run}")
         known = [one for one in night.entries.values() if one.place is not None]
         pages = 0
@@ -72,7 +75,7 @@ def _report(arguments: argparse.Namespace, say: Say) -> None:
             out, overwrite=arguments.overwrite, ours=_is_ours, command="urlr report"
         ) as workplace:
             earlier = recent_digests(store, before=night.run)
-            for file in whole_site(store, night, earlier, now=datetime.now(UTC)):
+            for file in whole_site(store, night, earlier, rebuilt=datetime.now(UTC)):
                 (workplace / file.name).write_bytes(file.data)
                 if file.name.endswith(".html") and file.name != OVERVIEW:
                     pages += 1

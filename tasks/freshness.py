@@ -14,6 +14,7 @@ from tasks.gather import LATER, UNDATED
 from tasks.results import Entry, Night, ResultError
 from tasks.runs import names_of, read_night
 from tasks.store import Store
+from urlr.errors import UrlrError
 
 _MOST_RECORDS = 100
 """Records looked through for the last good night; one of 1,000 attributes (2.4 MB) took 0.18 s."""
@@ -75,6 +76,23 @@ def is_current(night: Night) -> bool:
 def is_whole(night: Night) -> bool:
     """Whether a run counts as a night: it tells how things stand, of all attributes."""
     return is_current(night) and not night.only
+
+
+def last_night(store: Store) -> Night:
+    """The record of the newest night.
+
+    Raises
+    ------
+    UrlrError
+        There is none.
+    """
+    for run in names_of(store):
+        night = read_night(store, run)
+        if night is not None and is_whole(night):
+            return night
+    raise UrlrError(
+        f"no night of all attributes has finished on {store.url}; start one: urlr nightly"
+    )
 
 
 def is_behind(entry: Entry) -> bool:

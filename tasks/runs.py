@@ -138,8 +138,8 @@ def read_night(store: Store, run: str) -> Night | None:
         return None
 
 
-def chosen_night(store: Store, name: str | None) -> Night:
-    """The record of the run that is named so, or begins so; by default of the last that finished.
+def chosen_night(store: Store, name: str) -> Night:
+    """The record of the run that is named so, or begins so.
 
     Raises
     ------
@@ -147,12 +147,6 @@ def chosen_night(store: Store, name: str | None) -> Night:
         No run is named so, several are, or it has not finished.
     """
     runs = names_of(store)
-    if name is None:
-        for run in runs:
-            night = read_night(store, run)
-            if night is not None:
-                return night
-        raise UrlrError(f"no night has finished on {store.url}; start one: urlr nightly")
     named = [run for run in runs if run.startswith(name)]
     if len(named) != 1:
         count = f"{len(named)} runs begin" if named else "no run begins"

@@ -57,6 +57,7 @@ def overview_page(
     library: str | None,
     links: Mapping[str, str],
     now: datetime,
+    rebuilt: datetime | None = None,
 ) -> bytes:
     """The whole page.
 
@@ -70,6 +71,10 @@ def overview_page(
         Relative address of the folder of Bokeh's files; None puts them into the page.
     links
         Relative addresses of the attributes' pages, by attribute.
+    now
+        The moment as of which freshness is told.
+    rebuilt
+        When the page was made, if that was not at the end of its night.
     """
     rows = rows_of_attributes(night, earlier)
     tonight = digest_of(night)
@@ -81,8 +86,8 @@ def overview_page(
         "reason": shown(night.reason, 1000),
         "sentence": plain_sentence(night),
         "finished": _when(night.finished),
-        "written": int(now.timestamp() * 1000),
-        "warnings": _warnings(night),
+        "written": int((rebuilt or now).timestamp() * 1000),
+        "warnings": _warnings(night, rebuilt),
         "cards": [asdict(card) for card in freshness(night, now=now)],
         "figures": _figures(rows, tonight, last),
         "troubles": troubles_of(rows, night, store=store),
@@ -130,9 +135,16 @@ def latest_page(run: str) -> bytes:
     ).encode()
 
 
-def _warnings(night: Night) -> list[str]:
-    """What sets this run apart from a night like every other."""
+def _warnings(night: Night, rebuilt: datetime | None) -> list[str]:
+    """What sets this run, or this page of it, apart from a night like every other."""
     said = []
+    if rebuilt is not None:
+        days = (rebuilt - night.finished).days
+        past = f"This is a night of the past, {plural(days, 'day')} ago. " if days > 0 else ""
+        said.append(
+            f"{past}All below is told as of its end, {_when(night.finished)}; the page was built "
+            f"again from its record at {_when(rebuilt)}."
+        )
     if night.state == "Failed":
         said.append(f"The night failed: {shown(night.reason, 1000)}.")
     if night.as_of is not None:

@@ -92,9 +92,12 @@ class SiteFile:
 
 
 def whole_site(
-    store: Store, night: Night, earlier: Sequence[Digest], *, now: datetime
+    store: Store, night: Night, earlier: Sequence[Digest], *, rebuilt: datetime
 ) -> Iterator[SiteFile]:
-    """All pages of a night, those of unchanged attributes too, as a site of its own."""
+    """All pages of a night, those of unchanged attributes too, as a site of its own.
+
+    What is fresh and what is late is told as of the end of the night, whenever it is built again.
+    """
     links = {}
     for entry in night.entries.values():
         data = _page_data(store, entry)
@@ -111,7 +114,15 @@ def whole_site(
             yield SiteFile(f"{name}.{part}", store.read(f"{entry.place}/{part}"))
     for name, content in library_files().items():
         yield SiteFile(name, content)
-    overview = overview_page(night, earlier, store=store.url, library="./", links=links, now=now)
+    overview = overview_page(
+        night,
+        earlier,
+        store=store.url,
+        library="./",
+        links=links,
+        now=night.finished,
+        rebuilt=rebuilt,
+    )
     yield SiteFile(OVERVIEW, overview)
 
 
