@@ -273,8 +273,9 @@ class NightWork:
         if entry.outcome == "published" and entry.version is not None:
             live = Standing(entry.version, _now(), self.night)
         entry = _with_live(entry, live)
+        as_of = self.asked.as_of
         try:
-            page = write_page(self.store, entry, run=self.run, night=self.night)
+            page = write_page(self.store, entry, run=self.run, night=self.night, as_of=as_of)
         except Exception as error:
             why = f"{type(error).__name__}: {shown(error, 300)}"
             name = shown(entry.attribute, 80)

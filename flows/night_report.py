@@ -36,7 +36,7 @@ def night_text(night: Night, *, store: str) -> str:
     lines += ["", sentence(night)]
     failed = [one.attribute for one in tonight if one.outcome == "failed"]
     if failed:
-        lines.append(f"Once mended: {retry(failed, store)}")
+        lines.append(f"Once mended: {retry(failed, store, as_of=night.as_of)}")
     return "\n".join(lines).replace("\n\n\n", "\n\n")
 
 

@@ -102,10 +102,17 @@ def _night(night: Night, settings: Settings) -> list[str]:
             lines.append(f"  held {shown(one.attribute, 80)}{number}: {why(one)}")
     lines += [f"  left aside: {text}" for text in night.refused]
     lines += [f"  note: {note}" for note in night.notes]
-    if failed:
-        names = [one.attribute for one in failed]
-        lines.append(f"Once mended: {retry(names, settings.store)}")
+    lines += [f"Once mended: {command}" for command in _retries(failed, night, settings.store)]
     return lines
+
+
+def _retries(failed: list[Entry], night: Night, store: str) -> list[str]:
+    """The command for all that failed; a night of the past is asked for by what failed in it."""
+    as_of: dict[datetime | None, list[str]] = {}
+    for one in failed:
+        moment = night.as_of if one.run == night.run else None
+        as_of.setdefault(moment, []).append(one.attribute)
+    return [retry(names, store, as_of=moment) for moment, names in as_of.items()]
 
 
 def _live(settings: Settings, entries: dict[str, Entry]) -> list[str]:

@@ -48,13 +48,15 @@ def report_key(run: str, name: str) -> str:
     return f"{RUNS}/{run}/report/{name}"
 
 
-def write_page(store: Store, entry: Entry, *, run: str, night: date) -> str | None:
+def write_page(
+    store: Store, entry: Entry, *, run: str, night: date, as_of: datetime | None = None
+) -> str | None:
     """Write the page of an attribute that has results; its key, or None if they have no page."""
     data = _page_data(store, entry)
     if data is None or entry.place is None:
         return None
     key = report_key(run, f"{page_name(entry.attribute)}.html")
-    head = head_of(entry, run=run, night=night, store=store.url)
+    head = head_of(entry, run=run, night=night, store=store.url, as_of=as_of)
     head = replace(head, latest=f"{_ROOT}/{LATEST}")
     parts = f"{_ROOT}/{quote(entry.place)}/"
     store.replace(key, attribute_page(data, head, library="./", parts=parts))
@@ -104,7 +106,8 @@ def whole_site(
         if data is None:
             continue
         name = page_name(entry.attribute)
-        head = head_of(entry, run=night.run, night=night.night, store=store.url)
+        as_of = night.as_of if entry.run == night.run else None
+        head = head_of(entry, run=night.run, night=night.night, store=store.url, as_of=as_of)
         page = attribute_page(data, head, library="./", parts=f"{quote(name)}.")
         yield SiteFile(f"{name}.html", page)
         links[entry.attribute] = f"{quote(name)}.html"
@@ -126,13 +129,15 @@ def whole_site(
     yield SiteFile(OVERVIEW, overview)
 
 
-def head_of(entry: Entry, *, run: str, night: date, store: str) -> PageHead:
+def head_of(
+    entry: Entry, *, run: str, night: date, store: str, as_of: datetime | None = None
+) -> PageHead:
     """What the record of a night says of an attribute."""
-    commands = []
+    commands, names = [], [entry.attribute]
     if entry.outcome == "failed":
-        commands.append(("try again, once mended", retry([entry.attribute], store)))
+        commands.append(("try again, once mended", retry(names, store, as_of=as_of)))
     if entry.outcome == "held":
-        commands.append(("publish all the same", retry([entry.attribute], store, force=True)))
+        commands.append(("publish all the same", retry(names, store, as_of=as_of, force=True)))
     if entry.live is not None and entry.live > 1:
         commands.append(("go back to the version before", rollback(entry.attribute)))
     methods = [*entry.held_out, *(name for name in entry.unseen if name not in entry.held_out)]
