@@ -9,6 +9,7 @@ from html import escape
 import pandas as pd
 
 from tasks.evaluate import VoteTau
+from tasks.report.digest import votes_of
 from tasks.report.wording import retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from urlr.ids import shown
@@ -21,7 +22,7 @@ _ORDER = {"failed": 0, "held": 1, "published": 2, "unchanged": 3}
 
 def night_text(night: Night, *, store: str) -> str:
     """The table of a night, why things failed or were held, and where to look next."""
-    tonight = sorted(night.tonight(), key=lambda one: (_ORDER[one.outcome], one.attribute))
+    tonight = sorted(_tonight(night), key=_worst_first)
     levels = {entry.tau.level for entry in tonight if entry.tau is not None}
     interval = f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
     header = tuple(interval if name == "interval" else name for name in COLUMNS)
@@ -44,7 +45,7 @@ def tau_rows(night: Night) -> list[dict[str, str]]:
     """The Kendall tau table for Prefect's pages, which show cells as they are."""
     return [
         dict(zip(COLUMNS, map(escape, _cells(entry)), strict=True))
-        for entry in sorted(night.tonight(), key=lambda one: (_ORDER[one.outcome], one.attribute))
+        for entry in sorted(_tonight(night), key=_worst_first)
     ]
 
 
@@ -61,7 +62,20 @@ def summary_markdown(night: Night) -> str:
 
 def tau_table(night: Night) -> pd.DataFrame:
     """The Kendall tau report: one row per attribute with all figures, for spreadsheets."""
-    return pd.DataFrame([_figures(entry) for entry in night.tonight()])
+    table = pd.DataFrame([_figures(entry) for entry in _tonight(night)])
+    return table.astype({name: "Int64" for name in ("version", "votes", "pruned") if name in table})
+
+
+def _tonight(night: Night) -> list[Entry]:
+    """What the run worked on; what failed without the figures the record keeps of it, of before."""
+    return [
+        Entry(one.attribute, one.run, "failed", one.reason) if one.outcome == "failed" else one
+        for one in night.tonight()
+    ]
+
+
+def _worst_first(entry: Entry) -> tuple[int, str]:
+    return _ORDER[entry.outcome], entry.attribute
 
 
 def _figures(entry: Entry) -> dict[str, object]:
@@ -69,8 +83,8 @@ def _figures(entry: Entry) -> dict[str, object]:
         "attribute": entry.attribute,
         "outcome": entry.outcome,
         "version": entry.version,
-        "votes": entry.rows.get("used", 0) + entry.rows.get("ties", 0),
-        "pruned": entry.n_pruned,
+        "votes": votes_of(entry) if entry.rows else None,
+        "pruned": entry.n_pruned if entry.rows else None,
     }
     deciding = None if entry.tau is None else entry.tau.deciding
     plain = None if entry.tau is None else entry.tau.plain
@@ -106,16 +120,15 @@ def aligned(rows: Iterable[Sequence[str]], *, left: Sequence[int] = _LEFT) -> st
 
 
 def _cells(entry: Entry) -> tuple[str, ...]:
-    votes = entry.rows.get("used", 0) + entry.rows.get("ties", 0)
+    votes = votes_of(entry)
     tau, interval = figures(entry.tau)
     change = ""
     if entry.outcome in ("published", "held") and entry.difference is not None:
         gained = entry.difference.deciding
         change = "" if gained is None else f"{gained.value:+.3f}"
-    known = entry.outcome != "failed" or entry.key is not None
     return (
         shown(entry.attribute, 40),
-        f"{votes:,}" if known and entry.rows else "",
+        f"{votes:,}" if entry.rows else "",
         f"{entry.n_pruned / votes:.0%}" if votes else "",
         tau,
         interval,

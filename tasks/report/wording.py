@@ -25,9 +25,12 @@ def sentence(night: Night) -> str:
     rows = rows_of(night)
     votes = ""
     if rows["read"]:
+        failed = counts["failed"]
+        uncounted = f"; rows of {plural(failed, 'attribute')} that failed are not counted"
         votes = (
             f" Of {plural(rows['read'], 'row')}, {rows['used']:,} used, {rows['ties']:,} ties, "
-            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected."
+            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected"
+            f"{uncounted if failed else ''}."
         )
     many = plural(len(night.tonight()), "attribute")
     return f"{night.state}: {many} in {seconds:.0f} s: {told or 'nothing done'}{dry}.{votes}"
@@ -53,7 +56,10 @@ def plain_sentence(night: Night) -> str:
 
 
 def rows_of(night: Night) -> dict[str, int]:
-    """Rows of all dumps tonight's results rest on, by what became of them."""
+    """Rows of all dumps tonight's results rest on, by what became of them.
+
+    Attributes that failed are left out: nobody has counted tonight's rows of theirs.
+    """
     total: Counter[str] = Counter(dict.fromkeys(FATES, 0))
     for entry in night.tonight():
         if entry.outcome != "failed":

@@ -1,0 +1,96 @@
+"""What the terminal, Prefect's pages and `urlr status` say of a night, from its record alone."""
+
+import shlex
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+from example_nights import STORE, example_night
+from nights import entry, night, run_of, vote_tau
+from recorded_nights import kept
+
+from flows.night_report import night_text, tau_rows, tau_table
+from flows.status import status_of
+from tasks.report.site import head_of
+from tasks.results import Night
+from tasks.settings import Settings
+from tasks.store import Store
+
+AS_OF = datetime(2026, 11, 1, 23, 59, 59, 999999, tzinfo=UTC)
+ROWS = {"read": 100, "used": 80, "ties": 10, "skipped": 4, "rejected": 6}
+KNOWN = {"key": "k", "rows": ROWS, "n_pruned": 9, "tau": vote_tau(0.5), "truth": 0.25}
+
+
+@pytest.fixture
+def mixed() -> Night:
+    """One attribute went well; one failed, of which the record keeps what was known before."""
+    failed = entry("broken", outcome="failed", reason="it is cut off", difference=vote_tau(0.1))
+    return night(replace(failed, **KNOWN), entry("well", **KNOWN), state="Partial")
+
+
+def last_line(text: str) -> list[str]:
+    return shlex.split(text.rpartition("Once mended: ")[2].splitlines()[0])
+
+
+def test_what_failed_has_no_figures_of_earlier_nights_in_the_tables(mixed):
+    broken, well = tau_rows(mixed)
+    assert (broken.pop("attribute"), broken.pop("verdict")) == ("broken", "failed")
+    assert set(broken.values()) == {""}
+    assert (well["votes"], well["pruned"], well["tau"]) == ("90", "10%", "0.500")
+    lines = night_text(mixed, store=STORE).splitlines()
+    assert lines[1].split() == ["broken", "failed"]
+    assert lines[2].split()[:4] == ["well", "90", "10%", "0.500"]
+
+
+def test_what_failed_has_no_figures_of_earlier_nights_in_the_spreadsheet(mixed):
+    table = tau_table(mixed).set_index("attribute")
+    known = table.loc["broken"].dropna()
+    assert known.to_dict() == {"outcome": "failed", "reason": "it is cut off"}
+    assert table.loc["well", ["votes", "pruned", "tau"]].tolist() == [90, 9, 0.5]
+    assert table[["version", "votes", "pruned"]].dtypes.map(str).unique().tolist() == ["Int64"]
+    assert tau_table(night(entry("well", **KNOWN))).columns.tolist() == ["attribute", *table]
+
+
+def test_a_night_of_nothing_has_an_empty_spreadsheet():
+    pd.testing.assert_frame_equal(tau_table(night()), pd.DataFrame())
+
+
+def test_the_sentence_says_whose_rows_are_not_in_it(mixed):
+    said = night_text(mixed, store=STORE)
+    assert (
+        "Of 100 rows, 80 used, 10 ties, 4 skipped, 6 rejected; "
+        "rows of 1 attribute that failed are not counted." in said
+    )
+    good = night_text(night(entry("well", **KNOWN)), store=STORE)
+    assert "4 skipped, 6 rejected.\n" in f"{good}\n"
+
+
+def test_the_terminal_asks_for_the_same_night_again():
+    past = replace(example_night(120), as_of=AS_OF)
+    words = last_line(night_text(past, store=STORE))
+    assert words[words.index("--as-of") + 1] == "2026-11-01"
+    assert "--as-of" not in last_line(night_text(example_night(120), store=STORE))
+
+
+@pytest.mark.parametrize("outcome", ["held", "failed"])
+def test_the_page_of_an_attribute_asks_for_the_same_night_again(outcome):
+    one = entry("a", outcome=outcome)
+    head = head_of(one, run=one.run, night=AS_OF.date(), store=STORE, as_of=AS_OF)
+    [(_, command)] = head.commands
+    assert "--only a --as-of 2026-11-01" in command
+
+
+def test_status_asks_for_the_same_night_again_and_others_for_tonight(tmp_path):
+    store = Store.at(tmp_path / "store")
+    failed = [entry("then", outcome="failed"), entry("before", day=15, outcome="failed")]
+    kept(store, night(*failed, as_of=AS_OF, state="Partial"))
+    settings = Settings(store=store.url, registry=str(tmp_path / "registry"))
+    commands = [
+        shlex.split(line.removeprefix("Once mended: "))
+        for line in status_of(settings).text.splitlines()
+        if line.startswith("Once mended: ")
+    ]
+    usual = ["urlr", "nightly", "--store", store.url, "--only"]
+    assert sorted(commands) == [[*usual, "before"], [*usual, "then", "--as-of", "2026-11-01"]]
+    assert run_of(16) in status_of(settings).text
