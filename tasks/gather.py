@@ -21,8 +21,9 @@ from tasks.discover import Source
 from tasks.read import (
     VOTED,
     ReadError,
+    either_form,
     features_of,
-    match_ids,
+    kind_of_ids,
     table_of,
     votes_of,
     with_one_type,
@@ -98,10 +99,12 @@ def gather_features(
     """
     if not parts or not len(_items(votes)):
         return votes, None
-    kept: list[pd.DataFrame] = []
+    named = either_form(_items(votes))
+    voted = [name for name in VOTED if name in votes]
+    kept, kinds = [(votes, voted)], [kind_of_ids(votes, voted)]
     columns: set[str] = set()
     for part in parts:  # one at a time: together they may be larger than memory
-        votes, table = match_ids(votes, _part(store, part))
+        table = _part(store, part)
         columns = columns or set(table.columns)
         if differing := sorted(str(name) for name in columns ^ set(table.columns)):
             raise ReadError(
@@ -109,14 +112,19 @@ def gather_features(
                 f"{store.address(parts[0].key)} ({shown(', '.join(differing), 120)}); all files of "
                 "a folder of features are parts of one table."
             )
-        kept.append(pd.DataFrame(table[_among(table["item"], _items(votes))]))
-    if not any(map(len, kept)):
+        rows = pd.DataFrame(table[_among(table["item"], named)])
+        if len(rows):  # parts about other items do not decide on the type of these
+            kept.append((rows, ["item"]))
+            kinds.append(kind_of_ids(table, ["item"]))
+    votes, *tables = with_one_type(kept, kinds=kinds)
+    items = _items(votes)
+    tables = [pd.DataFrame(table[_among(table["item"], items)]) for table in tables]
+    if not any(map(len, tables)):
         raise ReadError(
-            f"{_addresses(store, parts)} has features of none of the {len(_items(votes)):,} items "
-            f"voted on, such as {shown_some(_items(votes)[:3].tolist())}; ids must be the same in "
-            "both."
+            f"{_addresses(store, parts)} has features of none of the {len(items):,} items voted "
+            f"on, such as {shown_some(items[:3].tolist())}; ids must be the same in both."
         )
-    return votes, pd.concat([table for table in kept if len(table)], ignore_index=True)
+    return votes, pd.concat([table for table in tables if len(table)], ignore_index=True)
 
 
 def first_rows(store: Store, part: Source, count: int) -> pd.DataFrame:

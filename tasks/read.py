@@ -104,13 +104,16 @@ def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame
     return votes, features
 
 
-def with_one_type(tables: Sequence[tuple[pd.DataFrame, Sequence[str]]]) -> list[pd.DataFrame]:
+def with_one_type(
+    tables: Sequence[tuple[pd.DataFrame, Sequence[str]]], *, kinds: Sequence[str] | None = None
+) -> list[pd.DataFrame]:
     """Bring the ids in these columns of these tables to one type where files gave some as text.
 
     When some tables hold whole numbers and every id of the others is the plain decimal form of one
-    (`7`, not `007`), the texts become whole numbers. Else all stay as they are.
+    (`7`, not `007`), the texts become whole numbers. Else all stay as they are. `kinds` are given
+    where the tables are only some rows of larger ones; see `kind_of_ids`.
     """
-    kinds = [_kind(pd.DataFrame(frame[list(names)])) for frame, names in tables]
+    kinds = [kind_of_ids(*table) for table in tables] if kinds is None else kinds
     if set(kinds) != {"decimal text", "whole numbers"}:
         return [frame for frame, _ in tables]
     return [
@@ -119,6 +122,29 @@ def with_one_type(tables: Sequence[tuple[pd.DataFrame, Sequence[str]]]) -> list[
         else frame
         for (frame, names), kind in zip(tables, kinds, strict=True)
     ]
+
+
+def kind_of_ids(frame: pd.DataFrame, names: Sequence[str]) -> str:
+    """Whether all ids in these columns are `whole numbers`, `decimal text`, or `else`."""
+    kinds = set()
+    for name in names:
+        ids = read_ids(frame[name])
+        usable = ids.values[ids.usable].unique()
+        if pd.api.types.is_integer_dtype(usable.dtype):
+            kinds.add("whole numbers")
+        elif all(map(_is_decimal, usable)):
+            kinds.add("decimal text")
+        else:
+            kinds.add("else")
+    return kinds.pop() if len(kinds) == 1 else "else"
+
+
+def either_form(ids: pd.Index[Any]) -> pd.Index[Any]:
+    """These ids, and for each whole number or decimal text its other form."""
+    numbers = [int(one) for one in ids if _is_decimal(one)]
+    texts = [str(one) for one in ids if not isinstance(one, str)]
+    every: pd.Index[Any] = pd.Index(pd.unique(np.array([*ids, *numbers, *texts], object)))
+    return every
 
 
 def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> pd.DataFrame:
@@ -384,21 +410,6 @@ def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
                 f"holds numbers ({shown_some([f'`{shown(cell)}`' for cell in bad.unique()])})",
                 "mend them, leave them empty, or drop the column",
             )
-
-
-def _kind(columns: pd.DataFrame) -> str:
-    """Whether all ids are whole numbers, decimal text, or else."""
-    kinds = set()
-    for name in columns:
-        ids = read_ids(columns[name])
-        usable = ids.values[ids.usable].unique()
-        if pd.api.types.is_integer_dtype(usable.dtype):
-            kinds.add("whole numbers")
-        elif all(map(_is_decimal, usable)):
-            kinds.add("decimal text")
-        else:
-            kinds.add("else")
-    return kinds.pop() if len(kinds) == 1 else "else"
 
 
 def _is_decimal(cell: object) -> bool:

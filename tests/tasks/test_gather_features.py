@@ -43,6 +43,35 @@ def test_features_and_votes_may_differ_in_the_type_of_ids(here):
     assert features(here, numbers, a_csv="item,x\n7,1\n8,2\n")[1]["item"].tolist() == [7, 8]
 
 
+MIXED = {"a_csv": "item,x\n1,0.5\n2,1.5\n", "b_parquet": parquet(item=[3, 4], x=[2.5, 3.5])}
+
+
+@pytest.mark.parametrize("names", [("a_csv", "b_parquet"), ("b_parquet", "a_csv")])
+@pytest.mark.parametrize("form", [int, str])
+def test_parts_may_differ_in_the_type_of_ids_whichever_comes_first(here, names, form):
+    votes = pd.DataFrame({"winner": [1, 2, 3, 4], "loser": [2, 3, 4, 1]}).map(form)
+    matched, table = features(here, votes, **{name: MIXED[name] for name in names})
+    assert sorted(table["item"].tolist()) == [1, 2, 3, 4]
+    assert vote_table(matched, known_items=pd.Index(table["item"])).reasons == {}
+
+
+def test_a_part_about_other_items_does_not_decide_on_the_type(here):
+    votes = pd.DataFrame({"winner": ["3"], "loser": ["4"]})
+    parts = {"a_csv": "item,x\n007,1\nx,2\n", "b_parquet": MIXED["b_parquet"]}
+    matched, table = features(here, votes, **parts)
+    assert table["item"].tolist() == [3, 4]
+    assert matched["winner"].tolist() == [3]
+
+
+def test_ids_stay_apart_when_not_all_are_plain_numbers(here):
+    votes = pd.DataFrame({"winner": ["1", "007"], "loser": ["2", "1"]})
+    matched, table = features(
+        here, votes, a_csv="item,x\n1,1\n007,2\n", b_parquet=MIXED["b_parquet"]
+    )
+    assert matched is votes
+    assert table["item"].tolist() == ["1", "007"]
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
