@@ -37,6 +37,8 @@ DELIVERED = {"votes/a/1.csv", "features/t.csv", "truth/a/t.csv"}
 RUN = {
     "runs/r/started.json",
     "runs/r/attributes/a/result.json",
+    "runs/r/attributes/a/verdicts.parquet",
+    "runs/r/attributes/a/votes-1.js",
     "runs/r/report/index.html",
     "runs/scoring/x/scores.parquet",
 }
@@ -60,7 +62,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "dask-worker": {"get": DELIVERED | RUN, "put": RUN, "delete": set(), "list": FOLDERS},
     "report-reader": {
-        "get": REPORT | {"runs/r/report/index.html"},
+        "get": REPORT | {"runs/r/report/index.html", "runs/r/attributes/a/votes-1.js"},
         "put": set(),
         "delete": set(),
         "list": {"runs/", "report/"},
