@@ -1,4 +1,4 @@
-"""Table files: what the ending of a name says about what is inside."""
+"""What the ending of a file's name says about what is inside."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ _ENDINGS = {
 }
 ENDINGS = ", ".join(_ENDINGS)
 
+_TEXT = "; charset=utf-8"
+_MEDIA = {
+    ".html": f"text/html{_TEXT}",
+    ".js": f"text/javascript{_TEXT}",
+    ".css": f"text/css{_TEXT}",
+    ".csv": f"text/csv{_TEXT}",
+    ".txt": f"text/plain{_TEXT}",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+
 _LONGEST, _HALF, _ANY_LENGTH = 300, 149, 1 << 20
 
 
@@ -43,6 +55,11 @@ def table_format(path: str | os.PathLike[str], *, error: type[UrlrError]) -> Tab
         if name.endswith(ending):
             return found
     raise error(f"{shown_path(path)}: cannot tell the format by its name; use one of {ENDINGS}.")
+
+
+def media_type(key: str) -> str:
+    """What a browser is told an object is; without it a report is downloaded, not shown."""
+    return _MEDIA.get(Path(key).suffix.lower(), "application/octet-stream")
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:

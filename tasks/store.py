@@ -18,7 +18,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.formats import shown_path
+from tasks.formats import media_type, shown_path
 from tasks.objects import (
     Changed,
     Directory,
@@ -319,8 +319,10 @@ class _Bucket:
         self._put(key, data, self.deadline)
 
     def _put(self, key: str, data: bytes, seconds: float, **condition: str) -> None:
+        sent = {"Bucket": self.name, "Key": self._full(key), "ContentType": media_type(key)}
+
         async def put(client: Any) -> None:
-            await client.put_object(Bucket=self.name, Key=self._full(key), Body=data, **condition)
+            await client.put_object(Body=data, **sent, **condition)
 
         self._done(put, key, seconds)
 

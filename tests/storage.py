@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,18 @@ class S3Server:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
+
+    def client(self) -> Any:
+        """A client of Amazon's own library, which knows nothing of ours."""
+        import boto3
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            aws_access_key_id=self.key,
+            aws_secret_access_key=self.secret,
+            region_name="us-east-1",
+        )
 
     def answers(self) -> bool:
         """Whether anything speaks HTTP there."""
@@ -150,15 +163,7 @@ def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
 @pytest.fixture(scope="session")
 def new_bucket(s3_server: S3Server) -> Iterator[Callable[[], str]]:
     """Makes a bucket and gives its name."""
-    import boto3
-
-    client = boto3.client(
-        "s3",
-        endpoint_url=s3_server.endpoint,
-        aws_access_key_id=s3_server.key,
-        aws_secret_access_key=s3_server.secret,
-        region_name="us-east-1",
-    )
+    client = s3_server.client()
 
     def make() -> str:
         name = f"test-{secrets.token_hex(6)}"

@@ -28,7 +28,7 @@ from tasks.report.overview_rows import (
     rows_of_attributes,
     troubles_of,
 )
-from tasks.report.shell import page
+from tasks.report.shell import NO_ICON, page
 from tasks.report.usual import Usual, against, whole_nights
 from tasks.report.wording import FATES, plain_sentence
 from tasks.results import Entry, Night
@@ -127,7 +127,8 @@ def latest_page(run: str) -> bytes:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:">'
+        f"\n{NO_ICON}\n"
         f'<meta http-equiv="refresh" content="0; url={address}">\n'
         "<title>The latest report</title>\n</head>\n<body>\n"
         f'<p><a href="{address}">The latest report</a>, of run {escape(shown(run))}.</p>\n'

@@ -27,6 +27,9 @@ _ESCAPED = re.compile(
 )
 """What ends a line, turns or hides the text around it, or is no UTF-8."""
 
+NO_ICON = '<link rel="icon" href="data:,">'
+"""Else a browser asks a web server for /favicon.ico, which its readers may not be allowed."""
+
 
 def page(
     title: str,
@@ -64,7 +67,7 @@ def page(
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
+        f'<meta name="referrer" content="no-referrer">\n{NO_ICON}\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f"<title>{escape(shown(title, 200))}</title>\n<style>\n{asset('page.css')}</style>\n"
         '</head>\n<body>\n<noscript><p class="noscript">This page draws its tables by scripts of '

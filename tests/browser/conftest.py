@@ -32,8 +32,10 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def watched(browser: Browser, *, width: int = 1280, height: int = 900) -> Iterator[Page]:
-    """A page; what went wrong on it fails whoever used it."""
+def watched(
+    browser: Browser, *, width: int = 1280, height: int = 900, server: str = "file:"
+) -> Iterator[Page]:
+    """A page that may fetch from one place; what went wrong on it fails whoever used it."""
     context = browser.new_context(viewport={"width": width, "height": height})
     page = context.new_page()
     wrong: list[str] = []
@@ -43,7 +45,7 @@ def watched(browser: Browser, *, width: int = 1280, height: int = 900) -> Iterat
     page.on(
         "request",
         lambda request: (
-            request.url.startswith(("file:", "data:", "blob:")) or wrong.append(request.url)
+            request.url.startswith((server, "data:", "blob:")) or wrong.append(request.url)
         ),
     )
     page.set_default_timeout(20_000)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -327,6 +328,32 @@ def test_a_bucket_without_a_prefix_is_a_store(bucket):
     store.create("a/b", b"x")
     assert keys(store) == ["a/b"]
     assert keys(Store.at(f"s3://{bucket}/a")) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("report/latest.html", "text/html; charset=utf-8"),
+        ("votes-1.js", "text/javascript; charset=utf-8"),
+        ("page.css", "text/css; charset=utf-8"),
+        ("tau.csv", "text/csv; charset=utf-8"),
+        ("summary.TXT", "text/plain; charset=utf-8"),
+        ("night.json", "application/json"),
+        ("plot.svg", "image/svg+xml"),
+        ("plot.png", "image/png"),
+        ("scores.parquet", "application/octet-stream"),
+        ("html", "application/octet-stream"),
+    ],
+)
+def test_an_object_is_served_as_what_its_name_says(s3, bucket, name, kind):
+    store = Store.at(f"s3://{bucket}")
+    store.create(f"new/{name}", b"1")
+    store.replace(f"over/{name}", b"1")
+    for folder in ("new", "over"):
+        asked = {"Bucket": bucket, "Key": f"{folder}/{name}"}
+        address = s3.client().generate_presigned_url("get_object", Params=asked)
+        with urllib.request.urlopen(address) as answer:
+            assert answer.headers["Content-Type"] == kind
 
 
 def test_a_missing_bucket_is_told(s3):
