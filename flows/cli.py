@@ -486,8 +486,10 @@ def _complain(text: str, *, code: int = 1) -> int:
 def _unexpected(error: Exception) -> int:
     if os.environ.get("URLR_DEBUG"):
         raise error
-    kind = type(error).__name__
-    return _complain(f"{kind}: {error} (run again with URLR_DEBUG=1 for the traceback)")
+    from tasks.objects import redacted
+
+    kind, text = type(error).__name__, redacted(str(error))
+    return _complain(f"{kind}: {text} (run again with URLR_DEBUG=1 for the traceback)")
 
 
 def _write(stream: TextIO, lines: list[str]) -> None:

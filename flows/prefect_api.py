@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import available_timezones
 
 from flows.night import NightError
+from tasks.objects import redacted
 from urlr.ids import shown
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ def with_prefect(progress: Progress) -> Iterator[None]:
 
     quiet_environment()
     address = os.environ.get("PREFECT_API_URL")
-    what = f"asking Prefect at {shown(address)}" if address else "starting Prefect, some 15 s"
+    what = (
+        f"asking Prefect at {shown(redacted(address))}"
+        if address
+        else "starting Prefect, some 15 s"
+    )
     with _told_while_waiting(progress, what):
         _check_api(address)
     yield
@@ -55,10 +60,11 @@ def _check_api(address: str | None) -> None:
     except RuntimeError as error:
         failure = error
     if failure is not None:
-        where = f"Prefect's API at {shown(address)}" if address else "Prefect's own API"
+        where = f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
+        why = shown(redacted(str(failure)), 200)
         raise NightError(
-            f"{where} gives no answer ({shown(failure, 200)}); check PREFECT_API_URL, or unset it "
-            "to have one started for the night."
+            f"{where} gives no answer ({why}); check PREFECT_API_URL, or unset it to have one "
+            "started for the night."
         )
 
 

@@ -43,7 +43,10 @@ def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: S
 
 def _by_all(features: str, out: str, *, overwrite: bool, quiet: bool, say: Say) -> None:
     from flows.progress import ProgressLine
+    from tasks.objects import checked_address
 
+    for address in (features, out):
+        checked_address(address)
     with ProgressLine(quiet=quiet) as progress:
         progress("starting", 0.0)
         from flows.prefect_api import outcome_of, with_prefect

@@ -27,7 +27,8 @@ _SECRETS = {
     "MLFLOW_TRACKING_TOKEN": 4,
 }
 """Variables never shown, and the shortest value that can be told from ordinary words."""
-_USERINFO = re.compile(r"(?<=://)[^/\s]*@")
+_USERINFO = re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:]*:(?!\d*(?:/|\s|$))\S*)@")
+"""A user and perhaps a password in an address; passwords may hold slashes, and ports are none."""
 _OURS = re.compile(r"\.urlr-[0-9a-f]{16}\.tmp")
 _UNLINKABLE = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
@@ -83,6 +84,17 @@ def redacted(text: str) -> str:
             for form in {value, quote(value, safe=""), quote(value)}:
                 text = text.replace(form, "***")
     return _USERINFO.sub("***@", text)
+
+
+def checked_address(address: str) -> str:
+    """The address, if it can be shown and kept: Prefect keeps what flows are called with."""
+    rest = address.partition("://")[2]
+    if _USERINFO.search(address) or "@" in rest.partition("/")[0]:
+        raise StoreError(
+            "the address holds a user name or a password; give s3://bucket/prefix, and credentials "
+            "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
+    return address
 
 
 def checked_key(key: str) -> str:

@@ -24,6 +24,7 @@ from pydantic_settings import (
 )
 
 from tasks.gate import GateSettings
+from tasks.store import Store
 from urlr.errors import UrlrError
 from urlr.ids import shown, shown_some
 from urlr.settings import FitSettings
@@ -156,6 +157,12 @@ class Settings(BaseSettings):
         "later ones override earlier ones.",
     )
 
+    @field_validator("store")
+    @classmethod
+    def _a_store(cls, address: str) -> str:
+        Store.at(address)  # raises what says it best, and does not show a password
+        return address
+
     @field_validator("fit")
     @classmethod
     def _a_fit(cls, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +230,8 @@ def load_settings(**given: Any) -> Settings:
     ------
     SettingsError
         A setting is unknown or makes no sense, or the file cannot be read.
+    StoreError
+        There can be no store at that address, or it holds a password.
     """
     given = {name: value for name, value in given.items() if value is not None}
     _check_names()

@@ -31,6 +31,7 @@ from tasks.objects import (
     Unreachable,
     UnsupportedError,
     changed,
+    checked_address,
     checked_key,
     differs,
     hidden_name,
@@ -188,12 +189,7 @@ class Store:
         scheme = _SCHEME.match(self.url)
         if scheme is None:
             return Directory(Path(self.url))
-        name, _, prefix = self.url[scheme.end() :].partition("/")
-        if "@" in name:
-            raise StoreError(
-                "the store's address holds a user name or a password; give s3://bucket/prefix, and "
-                "credentials as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            )
+        name, _, prefix = checked_address(self.url)[scheme.end() :].partition("/")
         if scheme[1] != "s3":
             raise StoreError(
                 f"a store at {shown(scheme[1])}:// is not possible; give a local path or "

@@ -7,6 +7,7 @@ import pytest
 
 from tasks.gate import GateSettings
 from tasks.settings import Gate, Settings, SettingsError, load_settings
+from tasks.store import StoreError
 from urlr.settings import FitSettings
 
 
@@ -128,6 +129,18 @@ def test_nonsense_in_the_file_is_named(text, said):
 def test_a_file_that_is_no_text_is_refused():
     Path("urlr.toml").write_bytes(b"store = '\xff'")
     assert "urlr.toml cannot be read" in refusal()
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_a_store_with_a_password_is_refused_and_not_repeated(monkeypatch, how):
+    address = "s3://key:hunter22@bucket/x"
+    if how == "variable":
+        monkeypatch.setenv("URLR_STORE", address)
+    if how == "file":
+        configured(f'store = "{address}"\n')
+    with pytest.raises(StoreError, match="holds a user name or a password") as refused:
+        load_settings(store=address if how == "option" else None)
+    assert "hunter22" not in str(refused.value)
 
 
 def test_settings_of_attributes_go_by_name_and_pattern_and_later_ones_win():

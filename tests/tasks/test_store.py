@@ -216,7 +216,13 @@ def test_a_child_process_makes_its_own_connection_and_its_work_is_seen_at_once(s
 
 
 def test_a_secret_in_the_address_is_refused_and_not_repeated():
-    for url in ("s3://key:hunter22@bucket/x", "s3://key@bucket", "https://u:hunter22@host/x"):
+    for url in (
+        "s3://key:hunter22@bucket/x",
+        "s3://key@bucket",
+        "https://u:hunter22@host/x",
+        "s3://key:a/hunter22@bucket/x",
+        "s3://key:hunter22 two@bucket",
+    ):
         with pytest.raises(StoreError, match="user name or a password") as error:
             Store.at(url)
         assert "hunter22" not in said(error)
@@ -241,6 +247,9 @@ def test_secrets_are_taken_out_of_any_text(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "top/secret+value")
     assert redacted("a top/secret+value b top%2Fsecret%2Bvalue c") == "a *** b *** c"
     assert redacted("at http://me:pw@host/x") == "at http://***@host/x"
+    assert redacted("at s3://me:a/b+c@host/x") == "at s3://***@host/x"
+    for harmless in ("at http://host:9000/a@b", "mail me@host of s3://bucket/a@b"):
+        assert redacted(harmless) == harmless
     assert "top/secret" not in str(StoreError("it was top/secret+value."))
 
 
