@@ -9,7 +9,7 @@ campaign under many names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -179,31 +179,6 @@ def baselines_of(
             judged(method, scores, split, knows_features=knows_features, level=level, rng=rng)
         )
     return tuple(found)
-
-
-def table_of(methods: Iterable[Judged]) -> pd.DataFrame:
-    """One row per method for a report: both figures on both kinds of votes, NaN where none."""
-
-    def value(estimate: Estimate | None) -> float:
-        return float("nan") if estimate is None else estimate.value
-
-    def figures(name: str, tau: VoteTau | None) -> dict[str, float]:
-        return {
-            name: value(None if tau is None else tau.plain),
-            f"{name}_by_person": value(None if tau is None else tau.by_person),
-        }
-
-    return pd.DataFrame(
-        [
-            {
-                "method": one.method,
-                **figures("held_out", one.held_out),
-                **figures("unseen", one.unseen),
-                "failure": one.failure,
-            }
-            for one in methods
-        ]
-    )
 
 
 def tau_between(tonight: pd.Series[Any], before: pd.Series[Any]) -> OrderTau:

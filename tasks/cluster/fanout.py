@@ -102,11 +102,6 @@ class Cluster:
         return self._seats.total
 
     @property
-    def dashboard(self) -> str:
-        """Where Dask shows what the workers do; empty if nowhere."""
-        return str(self._client.dashboard_link or "")
-
-    @property
     def workers_lost(self) -> int:
         """Workers that died so far, not counting those ended on purpose."""
         return self._lost

@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 import urlr
 from tasks.evaluate import (
-    Judged,
     baselines_of,
     compare,
     judged,
-    table_of,
     tau_between,
     tau_with_truth,
     tau_with_votes,
@@ -338,10 +336,6 @@ def test_without_features_no_baseline_knows_unseen_items(made):
     found = baselines_of(split, None)
     assert all(one.unseen is None for one in found)
     assert all(one.held_out.plain.value > 0.3 for one in found)
-    table = table_of(found).set_index("method")
-    assert table["unseen"].isna().all()
-    assert table.loc["raw", "held_out"] == found[0].held_out.plain.value
-    assert table.loc["raw", "held_out_by_person"] == found[0].held_out.by_person.value
 
 
 def test_majority_without_features_is_the_share_of_pairs_won():
@@ -361,12 +355,6 @@ def test_a_baseline_that_cannot_be_fitted_says_why_and_does_not_stop_the_others(
     assert found["majority"].held_out is None
     assert "no pair has a majority" in found["majority"].failure
     assert found["bradley-terry"].held_out.n_votes == 0
-    assert table_of(found.values())["held_out"].isna().all()
-
-
-def test_a_table_of_nothing_is_empty():
-    assert table_of([]).empty
-    assert table_of([Judged("raw", None, None, "why")]).loc[0, "failure"] == "why"
 
 
 def test_tau_between_nights_is_over_the_items_of_both():
