@@ -12,6 +12,7 @@ from tasks.evaluate import VoteTau
 from tasks.report.digest import votes_of
 from tasks.report.wording import retry, sentence, verdict, why
 from tasks.results import Entry, Night
+from tasks.store import Store
 from urlr.ids import shown
 
 COLUMNS = ("attribute", "votes", "pruned", "tau", "interval", "change", "verdict")
@@ -38,7 +39,13 @@ def night_text(night: Night, *, store: str) -> str:
     failed = [one.attribute for one in tonight if one.outcome == "failed"]
     if failed:
         lines.append(f"Once mended: {retry(failed, store, as_of=night.as_of)}")
-    return "\n".join(lines).replace("\n\n\n", "\n\n")
+    return as_given("\n".join(lines).replace("\n\n\n", "\n\n"), store)
+
+
+def as_given(text: str, store: str) -> str:
+    """The text with addresses below the store as somebody gave it, not as it was resolved."""
+    resolved = re.escape(Store.at(store).url)
+    return re.sub(rf"(?<![^\s(`']){resolved}/", lambda _: f"{store.rstrip('/')}/", text)
 
 
 def tau_rows(night: Night) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from flows.night_report import aligned, figures
+from flows.night_report import aligned, as_given, figures
 from flows.nightly_command import CODES
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
@@ -34,7 +34,7 @@ def status_of(settings: Settings) -> Status:
     except RegistryError as error:
         lines.append(f"The registry cannot be asked: {error}")
         code = 1
-    return Status("\n".join(lines), code)
+    return Status(as_given("\n".join(lines), settings.store), code)
 
 
 def models_text(settings: Settings, attribute: str | None) -> str:
