@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import urlr
-from flows import cli
+from flows import fit_command
 from tasks.read import read_table
 from tasks.write import write_table
 from urlr.simulate import crowd
@@ -166,7 +166,7 @@ def test_settings_reach_the_model(options, settings, command):
 
 def test_choices_and_defaults_of_the_command_are_those_of_the_method():
     parser = argparse.ArgumentParser()
-    cli._add_fit(parser.add_subparsers())
+    fit_command.add_fit(parser.add_subparsers(), say=print)
     given_ = parser.parse_args(["fit", "v.csv", "--out", "out"])
     method = urlr.FitSettings()
     for one in fields(method):
