@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 from dask_programs import Elsewhere, Papers, dask_cluster, papers
-from pipeline import Place, only_progress
+from pipeline import Place, Ran, only_progress
 from registries import MLFLOW_WARNS
-from small_stores import BRIGHT, FEW, PLAIN, SETTINGS, SMILING, write_small_store
+from small_stores import BRIGHT, FEATURES, FEW, PLAIN, SETTINGS, SMILING, write_small_store
 
 from tasks.lease import held_by
 from tasks.store import Store
@@ -59,15 +60,26 @@ def orders_done(elsewhere: Elsewhere, trusted: Papers) -> list[int]:
         return sorted(client.run(done).values())
 
 
-def test_a_night_is_done_by_workers_elsewhere(place, elsewhere, trusted):
-    assert elsewhere.address.startswith("tls://")
+@pytest.fixture(scope="module")
+def address(elsewhere: Elsewhere, trusted: Papers) -> dict[str, str]:
+    """Settings by which one finds the cluster."""
+    return {
+        "URLR_DASK_ADDRESS": elsewhere.address,
+        "URLR_DASK_CA": str(trusted.ca),
+        "URLR_DASK_CERT": str(trusted.cert),
+        "URLR_DASK_KEY": str(trusted.key),
+    }
+
+
+@pytest.fixture(scope="module")
+def ran(place: Place, elsewhere: Elsewhere, trusted: Papers, address: dict[str, str]) -> Ran:
+    """The first night that the workers there saw."""
     assert orders_done(elsewhere, trusted) == [0, 0]
-    ran = place.night(
-        URLR_DASK_ADDRESS=elsewhere.address,
-        URLR_DASK_CA=str(trusted.ca),
-        URLR_DASK_CERT=str(trusted.cert),
-        URLR_DASK_KEY=str(trusted.key),
-    )
+    return place.night(**address)
+
+
+def test_a_night_is_done_by_workers_elsewhere(place, elsewhere, trusted, ran):
+    assert elsewhere.address.startswith("tls://")
     assert (ran.code, ran.night.state) == (0, "Completed"), ran.out
     assert only_progress(ran.err), ran.err
     published = dict.fromkeys((BRIGHT, PLAIN, SMILING), "published")
@@ -76,6 +88,25 @@ def test_a_night_is_done_by_workers_elsewhere(place, elsewhere, trusted):
     fewest, most = orders_done(elsewhere, trusted)
     assert fewest >= 1
     assert fewest + most == 4
+
+
+def test_champions_score_by_workers_elsewhere_as_here_and_leave_the_store_as_it_was(
+    place, elsewhere, trusted, address, ran
+):
+    """Models go there, and scores come back, by way of the store."""
+    before = place.store.list("")
+    orders = sum(orders_done(elsewhere, trusted))
+    table = f"{place.store.url}/{FEATURES}"
+    there = place.urlr("score", table, "--out", "there.parquet", **address)
+    assert there.returncode == 0, there.stderr
+    assert sum(orders_done(elsewhere, trusted)) > orders
+    here = place.urlr("score", table, "--out", "here.parquet", URLR_WORKERS="1")
+    assert here.returncode == 0, here.stderr
+    assert there.stdout == here.stdout.replace("here.parquet", "there.parquet")
+    scores = pd.read_parquet(place.directory / "there.parquet")
+    assert set(scores["attribute"]) >= {BRIGHT, SMILING}
+    pd.testing.assert_frame_equal(scores, pd.read_parquet(place.directory / "here.parquet"))
+    assert place.store.list("") == before
 
 
 def test_a_night_on_a_cluster_without_workers_ends_and_gives_the_store_back(place, tmp_path):
