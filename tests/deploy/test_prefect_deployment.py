@@ -1,7 +1,8 @@
 """What lies under deploy/ for Prefect, put to work on a real server by a real worker.
 
 One server for all tests here. In order: everything is deployed; the cron of the night is changed to
-every minute in a copy, and a night starts by itself; somebody asks for one attribute; a night dies.
+every minute in a copy, and a night starts by itself; somebody asks for one attribute, and for
+scores; people look at Prefect's pages; a night dies.
 """
 
 import os
@@ -11,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 from commands import Fault, Running, command_in
 from deploying import OVER, Alerts, Team, listening, working
+from launching import launched
 from pipeline import PATIENCE, ROOT, clean_environment, prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
@@ -104,11 +107,12 @@ class Worked:
     scheduled: str
     second: str
     one: str
+    scoring: str
 
 
 @pytest.fixture(scope="module")
 def worked(team: Team, deployed: dict[str, Any]) -> Iterator[Worked]:
-    """A night that started by itself, another that came too early, and one attribute."""
+    """A night that started by itself, another that came too early, one attribute, and scores."""
     copy = team.home / "prefect.yaml"
     text = (DEPLOY / "prefect.yaml").read_text()
     assert '"0 3 * * *"' in text
@@ -138,7 +142,14 @@ def _worked(team: Team, nightly: dict[str, Any]) -> Iterator[Worked]:
         team.deployments()["one-attribute"], store=team.store.url, only=["good"], force=True
     )
     team.ended(one)
-    yield Worked(scheduled["id"], second, one)
+    simulated().features.to_csv(team.home / "features.csv")
+    scoring = team.run(
+        team.deployments()["scoring"],
+        features=str(team.home / "features.csv"),
+        out=str(team.home / "scores.parquet"),
+    )
+    team.ended(scoring)
+    yield Worked(scheduled["id"], second, one, scoring)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +234,44 @@ def test_one_attribute_is_worked_on_when_asked_for(team, alerts, worked):
     night = past_of(team.store).last
     assert night is not None
     assert night.only == ("good",)
+
+
+def test_a_table_is_scored_when_asked_for(team, alerts, worked):
+    run = team.ask(f"flow_runs/{worked.scoring}")
+    assert run["state_name"] == "Completed", run["state"]["message"]
+    assert set(team.api.artifacts(run)) == {"scoring-summary"}
+    scores = pd.read_parquet(team.home / "scores.parquet")
+    assert set(scores["attribute"]) == {"good"}
+    assert (scores["version"] == 2).all()
+    assert set(scores["item"]) == set(simulated().features.index)
+
+
+def test_people_see_attributes_and_their_tau_on_prefects_pages(team, alerts, worked, tmp_path):
+    """Pictures of them are kept where PICTURES_OF_TESTS says."""
+    pictures = Path(os.environ.get("PICTURES_OF_TESTS", tmp_path))
+    run = team.ask(f"flow_runs/{worked.scheduled}")
+    team.api.task_states(run)
+    within = {"id": {"any_": [run["id"]]}}
+    [tau] = [
+        one for one in team.api.ask("artifacts", flow_runs=within) if one["key"] == "kendall-tau"
+    ]
+    server = team.api.address.removesuffix("/api")
+    with launched() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_default_timeout(60_000)
+        page.route(lambda url: not url.startswith(f"{server}/"), lambda route: route.abort())
+        page.goto(f"{server}/v2/runs/flow-run/{run['id']}")
+        page.get_by_role("tab", name="Task Runs").click()
+        for attribute, state in (("few", "Held"), ("good", "Published")):
+            named = page.get_by_role("link", name=attribute, exact=True)
+            card = page.get_by_role("listitem").filter(has=named).filter(has_text=state)
+            card.first.wait_for()
+        page.screenshot(path=pictures / "prefect-night.png")
+        page.get_by_role("tab", name="Artifacts").click()
+        page.get_by_text("kendall-tau", exact=True).wait_for()
+        page.goto(f"{server}/v2/artifacts/artifact/{tau['id']}")
+        page.get_by_role("cell", name="good", exact=True).wait_for()
+        page.screenshot(path=pictures / "prefect-tau.png")
 
 
 def test_a_whole_night_is_told_as_published_and_one_attribute_is_not(team, alerts, worked):

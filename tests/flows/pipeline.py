@@ -118,7 +118,9 @@ def prefect_server(place: Path, **settings: str) -> Iterator[PrefectApi]:
             stdout=out,
             stderr=out,
             cwd=place,
-            env=clean_environment(place) | {"PREFECT_HOME": str(place)} | settings,
+            env=clean_environment(place)
+            | {"PREFECT_HOME": str(place), "PREFECT_SERVER_UI_API_URL": server.address}
+            | settings,
         )
     try:
         until(
