@@ -21,7 +21,8 @@ _DIGITS = 5
 _SHARE = 0.5
 """Share up to which a page lists votes: the slider goes no further."""
 _MOST, _MOST_TURNED = 50_000, 10_000
-"""Votes a page lists at most, and of those at its end; all others are in verdicts.parquet."""
+"""Votes a page lists at most, and how many of these places are kept for votes read the other way
+round; all others are in verdicts.parquet."""
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
@@ -97,9 +98,9 @@ class Listed:
 
 def listed_votes(verdicts: pd.DataFrame, order: AsideOrder) -> Listed:
     """What the slider may set aside, and what is read the other way round; not more than fits."""
-    first = order.rows[: min(max(order.count(_SHARE), order.n_aside, 1), _MOST)]
-    rest = order.turned[~np.isin(order.turned, first)][:_MOST_TURNED]
-    first = first[: _MOST - rest.size]
+    most = _MOST - min(order.turned.size, _MOST_TURNED)
+    first = order.rows[: min(max(order.count(_SHARE), order.n_aside, 1), most)]
+    rest = order.turned[~np.isin(order.turned, first)][: _MOST - first.size]
     chosen = np.concatenate([first, rest])
     found = verdicts.iloc[chosen].assign(turned=np.isin(chosen, order.turned))
     return Listed(found, first.size)

@@ -202,6 +202,21 @@ def test_nothing_but_tables_is_wider_than_the_window(browser_page, site, width):
     assert browser_page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_overview_prints_with_its_table(browser_page, site):
+    opened(browser_page, site)
+    browser_page.emulate_media(media="print")
+    browser_page.set_viewport_size({"width": 718, "height": 1000})
+    table = browser_page.locator("#attributes table")
+    expect(table).to_be_visible()
+    assert table.locator("tbody tr").count() == 50
+    expect(table.locator("tbody tr").last).to_be_visible()
+    expect(browser_page.locator("#attributes .tools").first).to_be_hidden()
+    assert browser_page.evaluate("document.documentElement.scrollWidth") <= 718
+    paper = browser_page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    assert paper.count(b"/Type /Page\n") > 1
+
+
 def hostile_night() -> Night:
     night = example_night(6)
     entries: dict[str, Entry] = {}

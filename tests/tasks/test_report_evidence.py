@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.judging import judged_by
+from tasks.report import columns
 from tasks.report.columns import left_share, listed_votes
 from tasks.report.data import AttributePage
 from tasks.report.earlier import Earlier
@@ -166,6 +167,16 @@ def test_votes_listed_at_another_share_are_those_a_fit_at_that_share_sets_aside(
     assert page.explorer.n_pruned[at] == aside.n_aside > 0
     listed = set(page.votes.row[: aside.n_aside])
     assert listed == set(other.verdicts.index[aside.rows[: aside.n_aside]].map(str))
+
+
+def test_a_list_that_ends_early_still_has_the_votes_read_the_other_way_round(turned, monkeypatch):
+    one, _ = turned
+    order = aside_order(one.ranker)
+    monkeypatch.setattr(columns, "_MOST", order.n_aside + order.turned.size)
+    listed = listed_votes(one.verdicts, order)
+    assert listed.votes["turned"].sum() == order.turned.size
+    assert set(listed.votes.index[: order.n_aside]) == set(order.rows[: order.n_aside])
+    assert len(listed.votes) <= order.n_aside + order.turned.size
 
 
 def test_the_ranking_at_the_chosen_share_is_the_judges(turned):
