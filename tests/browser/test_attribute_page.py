@@ -262,6 +262,29 @@ def test_a_part_that_holds_nothing_is_told(browser_page, written):
     expect(page.locator("#more-votes")).to_contain_text("votes-1.js holds no votes")
 
 
+def test_a_page_of_too_many_items_says_so_and_names_all_that_votes_are_about(browser_page, written):
+    """In other letters than ASCII, which the parts must bring along unharmed."""
+    data = example_page(20_000, 40, 8_000)
+    names = tuple(f"{k:05} жёлтый цветок" for k in range(20_000))
+    data = replace(data, items=replace(data.items, name=names))
+    made = single_page(data, PageHead(), most_inside=0, n_per_part=1_000)
+    page = opened(browser_page, written(made) / "report.html")
+    expect(page.locator("#ranking")).to_contain_text(
+        re.compile(r"the best \d+,\d{3} of 20,000 items: all would make the page too large\. "
+                   r"All are in scores\.csv or scores\.parquet beside this page\.")
+    )  # fmt: skip
+    expect(page.locator("#head")).to_contain_text("20,000 items")
+    page.get_by_role("button", name="Load all 4,000").click()
+    votes = page.locator("#vote-table")
+    votes.get_by_label("Set aside or kept").select_option("kept")
+    votes.get_by_role("button", name="No.").click()
+    for _ in range(3):
+        cells = texts(page, "#vote-table tbody td:nth-child(2)")
+        assert len(cells) == 15
+        assert all(cell.count("жёлтый цветок") == 2 for cell in cells), cells
+        votes.get_by_role("button", name="Next").click()
+
+
 def test_items_show_their_image_or_a_link(browser_page, written):
     url = ("a.png", "https://pages.example/b", None, *["a.png?size=2"] * 7)
     folder = written(single_page(example_page(10, 5, 200, url=url), PageHead()) | {"a.png": PIXEL})
