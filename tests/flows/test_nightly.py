@@ -16,6 +16,7 @@ from tasks.read import table_of
 from tasks.registry import Move
 from tasks.report.data import AttributePage
 from tasks.report.page_file import PAGE, PAGES
+from tasks.report.site import page_name
 from tasks.results import Result
 from tasks.store import Store
 from tests.demo_store import PLANS, Planted, write_night_one, write_night_two
@@ -164,7 +165,7 @@ def test_every_night_has_its_report_and_the_pointer_leads_to_the_last(life, nigh
     report = f"runs/{ran.run}/report"
     names = {one.key.removeprefix(f"{report}/") for one in store.list(report)}
     computed = {one.attribute for one in ran.tonight() if one.computed}
-    pages = {f"of-{encoded(name)}.html" for name in computed}
+    pages = {f"{page_name(name)}.html" for name in computed}
     assert names == {"index.html", "metrics.prom", "bokeh.min.js", "bokeh-api.min.js"} | pages
     for entry in ran.tonight():
         if entry.outcome != "failed":
@@ -200,7 +201,7 @@ def test_a_report_is_rebuilt_from_the_bucket_whole(life, tmp_path):
     done = life.place.urlr("report", run, "--store", life.place.store.url, "--out", str(out))
     assert done.returncode == 0, done.stderr
     pages = {path.stem for path in out.glob("*.html")} - {"index"}
-    assert pages == {encoded(one) for one in life.nights[0].outcomes() if one != DAMAGED}
+    assert pages == {page_name(one) for one in life.nights[0].outcomes() if one != DAMAGED}
     assert "20 pages" in done.stdout
     again = life.place.urlr("report", run, "--store", life.place.store.url, "--out", str(out))
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
