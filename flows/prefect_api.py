@@ -83,9 +83,14 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
     from flows.nightly_command import quiet_environment
 
     quiet_environment()
-    schedule = _schedule(cron, timezone)
     os.environ["URLR_STORE"] = settings.store
-    with _server(say):
+    with _own_address() as own:
+        schedule = _schedule(cron, timezone)
+        _serve(schedule, settings, own, f"`{cron}` ({timezone})", say)
+
+
+def _serve(schedule: Any, settings: Settings, own: str | None, when: str, say: Say) -> None:
+    with _server(own, say):
         _check_api(os.environ["PREFECT_API_URL"])
         from prefect.client.schemas.objects import (
             ConcurrencyLimitConfig,
@@ -96,7 +101,7 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
 
         # Prefect's own way to end on SIGTERM.
         warnings.filterwarnings("ignore", message="coroutine 'Runner.astop' was never awaited")
-        say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
+        say(f"Nightly at {when} on {settings.store}; stop with Ctrl-C.")
         nightly.serve(
             name="served",  # not `nightly`, which deploy/prefect.yaml keeps
             schedule=schedule,
@@ -128,30 +133,45 @@ def _schedule(cron: str, timezone: str) -> Any:
 
 
 @contextmanager
-def _server(say: Say) -> Iterator[None]:
-    """A Prefect server on this machine, unless one is named: only a server keeps a schedule."""
+def _own_address() -> Iterator[str | None]:
+    """Where a Prefect server is to be started on this machine; None if one is named.
+
+    The environment has it before Prefect is imported, which looks for it only then: a server that
+    it started beside ours would not know of the places under limits that ours gave away.
+    """
     if os.environ.get("PREFECT_API_URL"):
-        yield
+        yield None
         return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
+    os.environ["PREFECT_API_URL"] = f"{address}/api"
+    try:
+        yield address
+    finally:
+        os.environ.pop("PREFECT_API_URL", None)
+
+
+@contextmanager
+def _server(address: str | None, say: Say) -> Iterator[None]:
+    """A Prefect server at this address, unless one is named: only a server keeps a schedule."""
+    if address is None:
+        yield
+        return
     say("Starting a Prefect server, some 20 s.")
     program = shutil.which("prefect", path=str(Path(sys.executable).parent)) or "prefect"
     server = subprocess.Popen(
-        [program, "server", "start", "--host", "127.0.0.1", "--port", str(port)],
+        [program, "server", "start", "--host", "127.0.0.1", "--port", address.rpartition(":")[2]],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"PREFECT_SERVER_UI_API_URL": f"{address}/api"},
     )
     try:
         _wait_for(f"{address}/api/health", server)
-        os.environ["PREFECT_API_URL"] = f"{address}/api"
         say(f"Prefect's pages: {address}")
         yield
     finally:
-        os.environ.pop("PREFECT_API_URL", None)
         server.terminate()
         try:
             server.wait(20)
