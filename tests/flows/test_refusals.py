@@ -72,12 +72,15 @@ NAMES = tuple(cases(S3Server(""), "", "", ""))
 
 @dataclass(frozen=True)
 class Refused:
-    """How such a night ended, and the objects of its store after and before."""
+    """How such a night ended, and what lay in its store after and before."""
 
     case: Case
     done: Done
-    store: Store
+    store: Store | None
+    """None where there is none."""
     keys: tuple[list[str], list[str]]
+    files: list[str]
+    """Left in the directory where it was run, the registry's included."""
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +100,26 @@ def refused(
     def run(name: str) -> Refused:
         case = found[name]
         command = command_in(place / name, prefect_address, **case.environment)
-        local = Store.at(case.store if not case.store.startswith("s3:") else place / "none")
-        before = keys_of(local)
+        store = None if name == "missing bucket" else Store.at(case.store)
+        before = keys_of(store)
         try:
             done = command("nightly", "--store", case.store)
         finally:
             command.close()
-        return Refused(case, done, local, (keys_of(local), before))
+        files = [str(path.relative_to(command.work)) for path in command.work.rglob("*")]
+        return Refused(case, done, store, (keys_of(store), before), files)
 
-    with ThreadPoolExecutor(2) as threads:
-        yield dict(zip(found, threads.map(run, found), strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in s3_server.environment.items():  # to look into the bucket
+            patch.setenv(name, value)
+        for name in ("wrong secret", "store away"):  # whoever gets in finds votes to work on
+            put(Store.at(found[name].store), "votes/smiling/1.csv", simulated().votes)
+        with ThreadPoolExecutor(2) as threads:
+            yield dict(zip(found, threads.map(run, found), strict=True))
 
 
-def keys_of(store: Store) -> list[str]:
-    return [one.key for one in store.list()]
+def keys_of(store: Store | None) -> list[str]:
+    return [] if store is None else [one.key for one in store.list()]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,10 +136,18 @@ def test_a_night_that_cannot_begin_says_why_in_one_line(refused, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_night_that_cannot_begin_leaves_nothing_behind(refused, name):
-    after, before = refused[name].keys
-    new = set(after) - set(before)
-    assert new <= {"lease/00000001.json"}
-    assert held_by(refused[name].store, grace=0) is None
+    one = refused[name]
+    after, before = one.keys
+    assert bool(before) == (name not in ("missing bucket", "no votes"))
+    assert set(after) - set(before) <= {"lease/00000001.json"}
+    assert one.store is None or held_by(one.store, grace=0) is None
+    assert set(one.files) <= {"urlr-registry", "urlr-registry/mlflow.db"}
+
+
+def test_a_bucket_that_is_missing_is_not_made(refused, s3_server):
+    assert "missing bucket" in refused
+    made = {one["Name"] for one in s3_server.client().list_buckets()["Buckets"]}
+    assert "nowhere-to-be-found" not in made
 
 
 def test_no_secret_is_shown(refused, s3_server):
