@@ -10,6 +10,7 @@ from pipeline import PATIENCE, clean_environment
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
+from flows.night_report import as_given
 from tasks.store import Store
 
 pytestmark = MLFLOW_WARNS
@@ -68,3 +69,24 @@ def test_nothing_lies_anywhere_but_in_store_registry_and_the_home_of_prefect(ran
     home, _ = ran
     assert {path.name for path in (home / "work").iterdir()} == {"store", "urlr-registry"}
     assert {path.name for path in home.iterdir()} <= {"work", "prefect", ".cache"}
+
+
+def test_status_prints_them_so_too(ran):
+    home, _ = ran
+    said = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "status", "--store", "store"],
+        cwd=home / "work",
+        env=clean_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert "  failed broken: store/votes/broken/1.csv has " in said.stdout
+    assert str(home) not in said.stdout
+
+
+def test_only_addresses_below_the_store_are_changed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = f"at {tmp_path}/s/a, (`{tmp_path}/s/b`), {tmp_path}/s2/c and /other{tmp_path}/s/d"
+    assert as_given(text, "s/") == f"at s/a, (`s/b`), {tmp_path}/s2/c and /other{tmp_path}/s/d"
+    assert as_given("at s3://team/urlr/a", "s3://team/urlr/") == "at s3://team/urlr/a"
