@@ -42,6 +42,7 @@ from tasks.split import Split
 from urlr import ConvergenceError, FeatureError, Ranker, VoteError
 from urlr.aside_order import AsideOrder, aside_order
 from urlr.ballots import ballots_of
+from urlr.concentration import Concentration as Found
 from urlr.concentration import concentration
 from urlr.contradictions import contradictions
 from urlr.explorer import explore
@@ -87,7 +88,9 @@ def page_of(fitted: Fitted) -> AttributePage:
     order = aside_order(ranker)
     before = fitted.before
     items = items_of(ranker, fitted.features)
-    people = people_of(ranker, fitted.verdicts, None if before is None else before.people)
+    found = concentration(fitted.votes, times=fitted.times, people=ranker.people)
+    earlier = None if before is None else before.people
+    people = people_of(ranker, fitted.verdicts, earlier, found.groups)
     listed = listed_votes(fitted.verdicts, order)
     explorer, no_explorer = _explorer(fitted, order)
     test, no_test = _self_test(fitted)
@@ -111,7 +114,7 @@ def page_of(fitted: Fitted) -> AttributePage:
         summary=_sentence(fitted, len(people.name)),
         explorer=explorer,
         no_explorer=no_explorer,
-        concentration=_concentration(fitted, people.name),
+        concentration=_concentration(found, ranker, people.name),
         self_test=test,
         no_self_test=no_test,
         diagnostics=_diagnostics(fitted),
@@ -201,9 +204,7 @@ def _explorer(fitted: Fitted, order: AsideOrder) -> tuple[Explorer | None, str]:
     return explorer, ""
 
 
-def _concentration(fitted: Fitted, people: Sequence[str]) -> Concentration:
-    ranker = fitted.ranker
-    found = concentration(fitted.votes, times=fitted.times, people=ranker.people)
+def _concentration(found: Found, ranker: Ranker, people: Sequence[str]) -> Concentration:
     known = pd.Index(ranker.scores["item"])
     person_at = {name: place for place, name in enumerate(people)}
 

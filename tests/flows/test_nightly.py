@@ -138,6 +138,12 @@ def test_the_report_names_the_campaign_and_nobody_else(life):
     people = life.planted[1].attributes[CAMPAIGN].people
     page = page_of(life, 1, CAMPAIGN)
     [group] = page.concentration.groups
+    in_group = {
+        page.people.name[place]
+        for place, verdict in enumerate(page.people.verdict)
+        if verdict == "against the consensus as part of a group"
+    }
+    assert in_group == set(people.index[people == "campaign"])
     assert {page.people.name[one] for one in group.people} == set(
         people.index[people == "campaign"]
     )

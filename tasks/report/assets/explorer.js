@@ -41,11 +41,13 @@ function explorerSection() {
     return showPlot(made, host);
   });
 
+  const at = last ? chosen / last : 0;
   section.append(
     element("div", { className: "slider" }, element("label", { for: "share" }, "Share of " + what + " to set aside"), slider,
       element("div", { className: "scale small soft", "aria-hidden": "true" },
         element("span", {}, percent(path.share[0])),
-        element("span", { className: "mark", style: "left: calc(8px + (100% - 16px) * " + (last ? chosen / last : 0) + ")" }, "▲", element("br"), "chosen"),
+        element("span", { className: "mark", style: "left: calc(8px + (100% - 16px) * " + at + ")" }, "▲"),
+        element("span", { className: "mark word", style: at > 0.5 ? "right: calc((100% - 16px) * " + (1 - at) + ")" : "left: calc((100% - 16px) * " + at + ")" }, "chosen"),
         element("span", {}, percent(path.share[last]))), back),
     said, cards,
     element("div", { className: "two" },
