@@ -101,15 +101,14 @@ def _with_groups(people: pd.DataFrame, groups: Sequence[Group]) -> pd.DataFrame:
     others = {str(name): len(group.people) - 1 for group in groups for name in group.people}
     n_others = people["annotator"].astype(str).map(others)
     is_member = n_others.notna()
+    unknown = is_member & (people["verdict"] != VERDICTS[GROUP])
     said = [
         f"votes alike with {plural(int(n), 'other')}, against everybody else; {alone}"
-        for n, alone in zip(n_others[is_member], people.loc[is_member, "evidence"], strict=True)
+        for n, alone in zip(n_others[unknown], people.loc[unknown, "evidence"], strict=True)
     ]
-    told = people.assign(
-        verdict=people["verdict"].astype(object).where(~is_member, VERDICTS[GROUP]),
-        evidence=people["evidence"].astype(object),
-    )
-    told.loc[is_member, "evidence"] = said
+    told = people.astype({"verdict": object, "evidence": object})
+    told.loc[unknown, "verdict"] = VERDICTS[GROUP]
+    told.loc[unknown, "evidence"] = said
     return told.iloc[np.argsort(~is_member, kind="stable")]
 
 
