@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly quality clean
+.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly pictures quality clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -38,8 +38,12 @@ demo-fit: env    ## a simulated crowd, cleaned and ranked by `urlr fit`
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
 
-bench-nightly: env ## what the pipeline adds to the fits, per attribute
+bench-nightly: env ## what the pipeline adds to the fits, and what a million votes cost
 	$(VENV)/bin/python -m tests.bench.nightly
+	$(VENV)/bin/python -m tests.bench.cost
+
+pictures: demo demo-fit ## README's pictures of the report, taken anew
+	$(VENV)/bin/python -m tests.pictures demo demo-fit docs/pictures
 
 quality: env     ## how well it ranks, against other methods; hours, results are kept
 	$(VENV)/bin/python -m tests.quality

@@ -67,7 +67,7 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
     try:
         running = held_by(store, grace=settings.lease_grace)
         past = past_of(store)
-        if past.last is None and running is None and not names_of(store):
+        if past.newest is None and running is None and not names_of(store):
             return [f"No night has been run on {store.url}; start one: urlr nightly"], 1, None
     except StoreError as error:
         return [f"The store cannot be asked: {error}"], 1, None
@@ -82,9 +82,9 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
             f"{plural(len(past.unfinished), 'run')} ended without a word "
             f"({shown_some(list(past.unfinished))}); urlr nightly takes up what they left."
         )
-    if past.last is None:
+    if past.newest is None:
         return [*lines, "No night has finished yet."], 1, None
-    return [*lines, *_night(past.last, settings)], CODES[past.last.state], past.last
+    return [*lines, *_night(past.newest, settings)], CODES[past.newest.state], past.newest
 
 
 def _night(night: Night, settings: Settings) -> list[str]:

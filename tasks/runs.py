@@ -79,6 +79,8 @@ class Past:
     """Places of results, by key."""
     unfinished: tuple[str, ...]
     """Runs after that one that have no record."""
+    newest: Night | None = None
+    """The last finished run that was no dry run, of whatever night."""
 
     def known_by_name(self) -> dict[str, dict[str, str]]:
         """`known`, by the encoded name of the attribute it is about."""
@@ -101,6 +103,7 @@ def past_of(store: Store, *, day: date | None = None) -> Past:
     """
     known: dict[str, str] = {}
     unfinished: list[str] = []
+    newest = None
     for run in names_of(store):
         night = read_night(store, run)
         if night is None:
@@ -108,10 +111,12 @@ def past_of(store: Store, *, day: date | None = None) -> Past:
             known = _results_of(store, run) | known
             continue
         known = _results_in(night) | known
-        is_before = night.as_of is None if day is None else night.night <= day
-        if is_before and not night.dry:
-            return Past(night, known, tuple(unfinished))
-    return Past(None, known, tuple(unfinished))
+        if night.dry:
+            continue
+        newest = night if newest is None else newest
+        if night.as_of is None if day is None else night.night <= day:
+            return Past(night, known, tuple(unfinished), newest)
+    return Past(None, known, tuple(unfinished), newest)
 
 
 def _results_in(night: Night) -> dict[str, str]:

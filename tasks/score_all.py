@@ -33,7 +33,7 @@ from tasks.score import (
     score_partition,
 )
 from tasks.store import Store
-from tasks.write import WriteError, published_directory, published_file
+from tasks.write import WriteError, check_is_path, published_directory, published_file
 from urlr.ids import plural, shown, shown_some
 
 _PART = re.compile(r"part-\d{5}-\d{3}\.parquet")
@@ -96,11 +96,7 @@ def score_all(
         No model can score any item; or a worker died.
     """
     text = os.fspath(out)
-    if "://" in text:
-        raise WriteError(
-            f"{shown(text, 200)} is no path on this machine, and scores are written to one; give a "
-            "path, and copy the scores from there."
-        )
+    check_is_path(text)
     target = Path(text)
     if not champions:
         raise ScoringError("there is no model to score by; publish one first.")

@@ -28,7 +28,7 @@ import pyarrow.parquet
 from tasks.formats import Layout, shown_path, table_format
 from urlr import Ranker
 from urlr.errors import UrlrError
-from urlr.ids import shown_some
+from urlr.ids import shown, shown_some
 
 ResultFormat = Literal["csv", "parquet"]
 
@@ -41,6 +41,7 @@ _RESULTS = frozenset(
     }
 )
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _REPORT = re.compile(r"report\.html|report-votes-\d+\.js")
 
 
@@ -155,6 +156,7 @@ def published_directory(
     An existing `target` must be empty, or with `overwrite` hold nothing but what the command
     writes, which `ours` tells by the name.
     """
+    check_is_path(target)
     replacing = _check_directory(target, overwrite, ours, command)
     with _saying_where(target):
         target = target.resolve()
@@ -175,6 +177,7 @@ def published_directory(
 @contextmanager
 def published_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Give a file name to write to, which becomes `target` when all went well."""
+    check_is_path(target)
     table_format(target, error=WriteError)
     if target.is_dir():
         raise WriteError(f"{shown_path(target)} is a directory; give a file name.")
@@ -191,6 +194,15 @@ def published_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
             workplace.replace(target)
     finally:
         workplace.unlink(missing_ok=True)
+
+
+def check_is_path(target: str | os.PathLike[str]) -> None:
+    """Refuse an address such as `s3://bucket`, which would be made a directory called `s3:`."""
+    if _ADDRESS.match(os.fspath(target)):
+        raise WriteError(
+            f"{shown(os.fspath(target), 200)} is no path on this machine, and results are written "
+            "to one; give a path, and copy them from there."
+        )
 
 
 @contextmanager

@@ -24,8 +24,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=16, help="threads that wait for orders")
     parser.add_argument("--repeats", type=int, default=5, help="how often each is timed")
     chosen = parser.parse_args()
-    with local_cluster(workers=WORKERS) as cluster, ThreadPoolExecutor(chosen.threads) as pool:
-        client = cluster.client
+    with (
+        local_cluster(workers=WORKERS) as cluster,
+        ThreadPoolExecutor(chosen.threads) as pool,
+        cluster.lent("all of it", deadline=600) as client,
+    ):
         night = count()
 
         def ours() -> None:

@@ -57,7 +57,7 @@ def test_an_attribute_called_index_has_a_page_beside_the_overview(written):
     pages = [written.store.read(one.page) for one in written.old.entries.values()]
     overview = written.store.read(report_key(written.old.run, "index.html"))
     assert len({overview, *pages}) == 3
-    files = [file.name for file in whole_site(written.store, written.new, [], now=NOON)]
+    files = [file.name for file in whole_site(written.store, written.new, [], rebuilt=NOON)]
     assert len(files) == len(set(files))
     assert {"index.html", "of-index.html", "of-photos.smiling.html"} <= set(files)
 
@@ -84,7 +84,7 @@ def test_a_page_of_an_earlier_night_leads_to_the_newest_report(written, browser_
 def test_a_site_leads_from_one_page_to_the_other_and_never_out(
     written, browser_page, tmp_path, name
 ):
-    for file in whole_site(written.store, written.new, [], now=NOON):
+    for file in whole_site(written.store, written.new, [], rebuilt=NOON):
         (tmp_path / file.name).write_bytes(file.data)
     browser_page.goto((tmp_path / "index.html").as_uri())
     browser_page.locator("#attributes tbody").get_by_role("link", name=name, exact=True).click()

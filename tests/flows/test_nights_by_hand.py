@@ -145,6 +145,6 @@ def test_nothing_lies_outside_of_store_and_registry(chain):
     assert {path.name for path in chain.place.directory.iterdir()} == {"urlr-registry"}
     page = chain.nights["first"].entry(MARKUP).page
     assert page is not None
-    assert page.endswith(f"/report/{encoded(MARKUP)}.html")
+    assert page.endswith(f"/report/of-{encoded(MARKUP)}.html")
     overview = chain.place.store.read("/".join([*page.split("/")[:-1], "index.html"])).decode()
     assert MARKUP not in overview

@@ -21,7 +21,8 @@ KNOWN = (
     r"smiling +500 +\d+% .* published v1",
     r"",
     r"failed broken: store/votes/broken/1\.csv has .*",
-    r"Partial: 2 attributes in \d+ s: 1 published, 1 failed\. Of .* rejected\.",
+    r"Partial: 2 attributes in \d+ s: 1 published, 1 failed\. Of .* rejected; rows of "
+    r"1 attribute that failed are not counted\.",
     r"Once mended: urlr nightly --store store --only broken",
     r"Report: store/runs/\S+/report/index\.html",
     r"Registry: \./urlr-registry\. Next: urlr status, urlr models",

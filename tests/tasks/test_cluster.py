@@ -253,7 +253,12 @@ def test_only_loopback_listens(cluster):
         if connection.status == psutil.CONN_LISTEN
     }
     assert listening == {"127.0.0.1"}
-    assert cluster.client.dashboard_link.startswith("http://127.0.0.1:")
+    assert dashboard_of(cluster).startswith("http://127.0.0.1:")
+
+
+def dashboard_of(cluster: Cluster) -> str:
+    with cluster.lent("a look", deadline=PATIENCE) as client:
+        return str(client.dashboard_link)
 
 
 def test_after_closing_nothing_is_left(tmp_path, monkeypatch):
@@ -270,7 +275,7 @@ def test_after_closing_nothing_is_left(tmp_path, monkeypatch):
                 run(cluster, work.die)
             hung = pool.submit(run, cluster, work.hang_until, tmp_path / "never")
             until(lambda: started(tmp_path / "never"), "it hangs")
-            port = int(cluster.client.dashboard_link.split(":")[2].split("/")[0])
+            port = int(dashboard_of(cluster).split(":")[2].split("/")[0])
         with pytest.raises(Stopped):
             hung.result(PATIENCE)
     log.close()

@@ -199,3 +199,14 @@ def test_a_file_of_unknown_ending_is_refused_before_work(tmp_path):
     target = tmp_path / "scores.xlsx"
     with pytest.raises(WriteError, match=r"\.jsonl"), published_file(target, overwrite=False):
         pytest.fail("work began")
+
+
+@pytest.mark.parametrize("published", [published_directory, published_file])
+def test_an_address_is_not_made_a_directory(published, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(WriteError, match=r"s3:/bucket/scores\.csv is no path on this machine"),
+        published(Path("s3://bucket/scores.csv"), overwrite=False),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
