@@ -21,7 +21,7 @@ check: env       ## style and types
 	$(VENV)/bin/mypy
 
 test: check      ## style, types and the test suite
-	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
+	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
 	$(VENV)/bin/python -m pytest tests/deploy

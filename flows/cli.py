@@ -29,8 +29,9 @@ examples:
   urlr fit votes.csv features.csv --out ranking
   urlr score ranking new_features.csv --out scores.csv
   urlr import arena battles.jsonl --out votes.parquet
+  urlr nightly --store s3://team/urlr
 
-`urlr fit --help`, `urlr score --help` and `urlr import --help` tell more.
+`urlr COMMAND --help` tells more.
 """
 
 _SCORE_ABOUT = """\
