@@ -1,0 +1,77 @@
+"""Nights on one attribute: a truth that comes later, a judge that is lost and put back, no time."""
+
+from dataclasses import dataclass, field
+
+import pandas as pd
+import pytest
+from pipeline import Place, Ran
+from registries import MLFLOW_WARNS
+from small_stores import PLAIN, write_small_store
+
+from tasks.read import table_of
+from tasks.train import JUDGE
+from tasks.write import table_bytes
+
+pytestmark = MLFLOW_WARNS
+
+DUMP = f"votes/{PLAIN}/2024-01.parquet"
+ONLY = ("--only", PLAIN)
+
+
+@dataclass
+class Story:
+    place: Place
+    nights: dict[str, Ran] = field(default_factory=dict)
+
+    def add(self, name: str, **settings: str) -> None:
+        self.nights[name] = self.place.night(*ONLY, **settings)
+
+
+@pytest.fixture(scope="module")
+def story(new_place) -> Story:
+    told = Story(new_place(URLR_WORKERS="1", URLR_FIT__REPLICATES="0"))
+    store = told.place.store
+    write_small_store(store)
+    told.add("no time", URLR_NIGHT_DEADLINE="0.001")
+    told.add("first")
+    scores = table_of(told.place.file(told.nights["first"].entry(PLAIN), "scores.parquet"), "s.pq")
+    truth = scores[["item", "score"]]
+    store.create(f"truth/{PLAIN}/scores.csv", table_bytes(truth, "scores.csv"))
+    told.add("truth")
+    judge = f"{told.nights['truth'].entry(PLAIN).place}/{JUDGE}"
+    kept = store.read(judge)
+    store.remove(judge)
+    votes = table_of(store.read(DUMP), DUMP)
+    more = pd.concat([votes, votes.tail(40).assign(vote_id=range(10_000, 10_040))])
+    store.replace(DUMP, table_bytes(more, DUMP))
+    told.add("judge lost")
+    told.add("still lost")
+    store.create(judge, kept)
+    told.add("judge found")
+    return told
+
+
+def test_a_night_without_time_fails_and_says_so(story):
+    ran = story.nights["no time"]
+    assert (ran.code, ran.night.state) == (1, "Failed")
+    assert "stopped: the night took longer than 0.001 s" in ran.night.notes
+    assert story.place.registry.champion(PLAIN) is not None, "a later night had time"
+
+
+def test_a_truth_that_comes_later_is_held_against(story):
+    first, after = (story.nights[name].entry(PLAIN) for name in ("first", "truth"))
+    assert first.truth is None
+    assert after.truth == pytest.approx(1.0)
+    assert after.computed
+
+
+def test_a_challenger_of_a_champion_without_judge_is_held_until_it_is_put_back(story):
+    lost, still, found = (
+        story.nights[name].entry(PLAIN) for name in ("judge lost", "still lost", "judge found")
+    )
+    assert (lost.outcome, lost.computed, lost.rival_lost) == ("held", True, True)
+    assert "put it back, or publish by --force" in lost.reason
+    assert (still.outcome, still.computed, still.rival_lost) == ("held", False, True)
+    assert (found.computed, found.rival_lost) == (False, False)
+    assert found.difference is not None
+    assert found.version == lost.version == still.version
