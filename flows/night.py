@@ -215,9 +215,12 @@ class NightWork:
             write_overview(self.store, night, earlier, now=_now(), metrics=metrics)
             self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
         except Exception as error:
-            why = f"{type(error).__name__}: {shown(error, 300)}"
-            return [f"the report could not be made ({why}); once mended: urlr report {self.run}"]
+            return [self._not_made("the report", error)]
         return []
+
+    def _not_made(self, what: str, error: Exception) -> str:
+        why = f"{type(error).__name__}: {shown(error, 300)}"
+        return f"{what} could not be made ({why}); once mended: urlr report {self.run}"
 
     def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries with what serves now, which anybody may have rolled back meanwhile."""
@@ -237,12 +240,14 @@ class NightWork:
             if done:
                 wanted = f", and at least {self.settings.fewest_done:.0%} must be"
             return "Failed", f"{done} of {plural(n, 'attribute')} done{wanted}"
-        if failed or refused:
-            text = f"{done} of {plural(n, 'attribute')} done; failed: {shown_some(failed, 10)}"
-            if refused:
-                text = f"{text}; {plural(len(refused), 'object')} outside of any attribute"
-            return "Partial", text.replace("; failed: ;", ";")
-        return "Completed", f"{plural(n, 'attribute')} done"
+        if not (failed or refused):
+            return "Completed", f"{plural(n, 'attribute')} done"
+        said = [f"{done} of {plural(n, 'attribute')} done"]
+        if failed:
+            said.append(f"failed: {shown_some(failed, 10)}")
+        if refused:
+            said.append(f"{plural(len(refused), 'object')} outside of any attribute")
+        return "Partial", "; ".join(said)
 
     def _done(self, order: Order, attempt: int) -> Entry:
         assert self.cluster is not None
@@ -277,9 +282,7 @@ class NightWork:
         try:
             page = write_page(self.store, entry, run=self.run, night=self.night, as_of=as_of)
         except Exception as error:
-            why = f"{type(error).__name__}: {shown(error, 300)}"
-            name = shown(entry.attribute, 80)
-            self.notes.append(f"the page of {name} could not be made ({why}); {_REPORT}")
+            self.notes.append(self._not_made(f"the page of {shown(entry.attribute, 80)}", error))
             return entry
         return replace(entry, page=page)
 

@@ -7,6 +7,7 @@ to a Dask worker and waits for it. Workers need no Prefect.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ from tasks.report.wording import sentence
 from tasks.results import Entry, Night
 from tasks.runs import read_start
 from tasks.settings import load_settings
+from urlr.errors import UrlrError
 from urlr.ids import shown
 
 PUBLISHING = 14
@@ -121,8 +123,8 @@ def fan_out(work: NightWork) -> None:
         except Exception as error:
             if work.may_try_again(attribute, error):
                 raise  # Prefect runs it once more
-            if isinstance(error, WorkError) and error.trace:
-                get_run_logger().error("%s\n%s", error, error.trace)
+            if trace := _trace(error):
+                get_run_logger().error("%s\n%s", shown(error, 1000), trace)
             return Failed(message=shown(error, 1000))
         return Completed(name=_NAMES[entry.outcome], message=entry.reason)
 
@@ -145,6 +147,15 @@ def fan_out(work: NightWork) -> None:
             work.stopping.set()  # wakes whoever waits for a worker
             raise
     work.stages["attributes"] = time.monotonic() - began
+
+
+def _trace(error: Exception) -> str:
+    """Where an error arose that nobody expected; empty for those that say what is wrong."""
+    if isinstance(error, WorkError):
+        return error.trace
+    if isinstance(error, UrlrError):
+        return ""
+    return "".join(traceback.format_tb(error.__traceback__))
 
 
 def _threads(work: NightWork) -> ThreadPoolTaskRunner[Any]:

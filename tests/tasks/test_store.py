@@ -3,24 +3,17 @@
 import multiprocessing
 import os
 import pickle
-import socket
-import subprocess
-import sys
 import threading
-import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from storage import free_ports
+from store_looks import keys, said
 
-from tasks import store as store_module
 from tasks.objects import checked_key, redacted
-from tasks.store import Changed, Exists, NotThere, Store, StoreError, Unreachable
+from tasks.store import Changed, Exists, NotThere, Store, StoreError
 
 AWKWARD = ["Größe/ein bild.csv", "日本/語.jsonl", "a+b&c=d?e#f%20g.csv", "q'uote\"d.txt", "-/~.x"]
 CLIMBING = [
@@ -36,20 +29,6 @@ CLIMBING = [
     "a\nb",
     "\ud800",
 ]
-
-
-def keys(store: Store, prefix: str = "") -> list[str]:
-    return [found.key for found in store.list(prefix)]
-
-
-def said(error: pytest.ExceptionInfo[StoreError]) -> str:
-    """The text of an error, which is one plain line and carries no other error."""
-    text = str(error.value)
-    assert "\n" not in text
-    assert text.endswith(".")
-    assert error.value.__context__ is None
-    assert error.value.__cause__ is None
-    return text
 
 
 def test_what_was_created_is_read_back(store):
@@ -312,200 +291,3 @@ def test_a_file_system_without_links_is_told(tmp_path, monkeypatch):
     said(error)
     assert not Store.at(tmp_path).probe_conditional_writes()
     assert list(tmp_path.iterdir()) == []
-
-
-# A bucket only.
-
-
-def every_call(store: Store):
-    yield lambda: store.list("votes")
-    yield lambda: store.read("a")
-    yield lambda: store.create("a", b"x")
-    yield lambda: store.replace("a", b"x")
-
-
-def test_a_listing_of_many_pages_is_whole(s3_store, monkeypatch):
-    monkeypatch.setattr(store_module, "_PAGE", 7)
-    wanted = [f"many/{number // 10}/{number:04d}" for number in range(50)]
-    for key in wanted:
-        s3_store.replace(key, b"")
-    assert keys(s3_store, "many") == wanted
-
-
-def test_a_bucket_without_a_prefix_is_a_store(bucket):
-    store = Store.at(f"s3://{bucket}/")
-    store.create("a/b", b"x")
-    assert keys(store) == ["a/b"]
-    assert keys(Store.at(f"s3://{bucket}/a")) == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("report/latest.html", "text/html; charset=utf-8"),
-        ("votes-1.js", "text/javascript; charset=utf-8"),
-        ("page.css", "text/css; charset=utf-8"),
-        ("tau.csv", "text/csv; charset=utf-8"),
-        ("summary.TXT", "text/plain; charset=utf-8"),
-        ("night.json", "application/json"),
-        ("plot.svg", "image/svg+xml"),
-        ("plot.png", "image/png"),
-        ("scores.parquet", "application/octet-stream"),
-        ("html", "application/octet-stream"),
-    ],
-)
-def test_an_object_is_served_as_what_its_name_says(s3, bucket, name, kind):
-    store = Store.at(f"s3://{bucket}")
-    store.create(f"new/{name}", b"1")
-    store.replace(f"over/{name}", b"1")
-    for folder in ("new", "over"):
-        asked = {"Bucket": bucket, "Key": f"{folder}/{name}"}
-        address = s3.client().generate_presigned_url("get_object", Params=asked)
-        with urllib.request.urlopen(address) as answer:
-            assert answer.headers["Content-Type"] == kind
-
-
-def test_a_missing_bucket_is_told(s3):
-    for call in every_call(Store.at("s3://no-such-bucket/x", deadline=10)):
-        with pytest.raises(StoreError) as error:
-            call()
-        expected = "there is no bucket no-such-bucket; create it or check --store."
-        assert said(error) == expected
-
-
-def test_a_wrong_secret_is_told_and_a_right_one_helps_at_once(s3_store, monkeypatch):
-    right = os.environ["AWS_SECRET_ACCESS_KEY"]
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-wrong-secret-of-some-length")
-    for call in every_call(s3_store):
-        with pytest.raises(StoreError, match=r"access to s3://.* was denied; check AWS_") as error:
-            call()
-        assert "a-wrong-secret" not in said(error)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", right)
-    assert s3_store.list() == []
-
-
-def test_missing_credentials_are_told(s3_store, monkeypatch):
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(StoreError, match="there are no credentials for s3://") as error:
-        s3_store.list()
-    said(error)
-
-
-def test_an_endpoint_where_nobody_listens_is_told_soon(s3_store, monkeypatch):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_ports(1)[0]}")
-    began = time.monotonic()
-    with pytest.raises(
-        Unreachable, match=r"cannot reach the store at http://127\.0\.0\.1:"
-    ) as error:
-        s3_store.read("a")
-    said(error)
-    assert time.monotonic() - began < 10
-
-
-def test_a_server_that_never_answers_is_left_at_the_deadline(s3_store, monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        for call in every_call(Store.at(s3_store.url, deadline=0.3)):
-            began = time.monotonic()
-            with pytest.raises(Unreachable, match="did not answer within") as error:
-                call()
-            said(error)
-            assert time.monotonic() - began < 5
-
-
-class _BreaksOff(BaseHTTPRequestHandler):
-    """Gives half an object, then the whole."""
-
-    asked = 0
-
-    def do_GET(self) -> None:
-        type(self).asked += 1
-        self.send_response(200)
-        self.send_header("Content-Length", "10")
-        self.end_headers()
-        self.wfile.write(b"0123456789" if self.asked > 1 else b"01234")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_a_read_that_breaks_off_is_tried_again(s3, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-        try:
-            assert Store.at("s3://bucket", deadline=20).read("a") == b"0123456789"
-        finally:
-            server.shutdown()
-            thread.join()
-    assert _BreaksOff.asked == 2
-
-
-@pytest.mark.parametrize("url", ["http://me:hunter22@127.0.0.1:1", "127.0.0.1:8333"])
-def test_an_endpoint_with_a_password_or_without_a_scheme_is_refused(s3_store, monkeypatch, url):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-    with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as error:
-        s3_store.list()
-    assert "hunter22" not in said(error)
-
-
-def lossy(monkeypatch, *, landed: bool, times: int = 1):
-    """Lose the answers to the first puts, which reached the store or did not."""
-    real = store_module._Bucket._put
-    lost: list[str] = []
-
-    def put(self, key, data, seconds, **condition):
-        if len(lost) < times:
-            lost.append(key)
-            if landed:
-                real(self, key, data, seconds, **condition)
-            raise Unreachable("the answer was lost.")
-        real(self, key, data, seconds, **condition)
-
-    monkeypatch.setattr(store_module._Bucket, "_put", put)
-    return lost
-
-
-@pytest.mark.parametrize("landed", [True, False])
-def test_a_create_whose_answer_was_lost_succeeds(s3_store, monkeypatch, landed):
-    lost = lossy(monkeypatch, landed=landed)
-    s3_store.create("a", b"x")
-    assert lost == ["a"]
-    assert s3_store.read("a") == b"x"
-
-
-def test_a_create_whose_answer_was_lost_to_another_writer_fails(s3_store, monkeypatch):
-    s3_store.create("a", b"theirs")
-    lossy(monkeypatch, landed=False)
-    with pytest.raises(Exists):
-        s3_store.create("a", b"ours")
-    assert s3_store.read("a") == b"theirs"
-
-
-def test_a_create_gives_up_in_the_end(s3_store, monkeypatch):
-    monkeypatch.setattr(store_module, "_PAUSES", (0.01, 0.01, 0.01))
-    lost = lossy(monkeypatch, landed=False, times=99)
-    with pytest.raises(Unreachable, match="the answer was lost"):
-        s3_store.create("a", b"x")
-    assert len(lost) == 4
-
-
-def test_two_buckets_are_two_stores(s3_store, new_bucket):
-    other = Store.at(f"s3://{new_bucket()}/some/where")
-    s3_store.create("a", b"x")
-    assert other.list() == []
-
-
-def test_nothing_is_left_open_at_the_end_of_a_process(s3_store):
-    script = (
-        "import sys\n"
-        "from tasks.store import Store\n"
-        "store = Store.at(sys.argv[1])\n"
-        "store.create('a', b'x')\n"
-        "assert store.read('a') == b'x'\n"
-    )
-    command = [sys.executable, "-W", "error", "-c", script, s3_store.url]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
