@@ -36,7 +36,7 @@ from tasks.results import (
 from tasks.runs import RUNS, Past
 from tasks.settings import Settings
 from tasks.store import NotThere, Store, Unreachable
-from tasks.train import train
+from tasks.train import UnusedVotes, train
 from tasks.write import for_spreadsheets, table_bytes
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
@@ -136,7 +136,8 @@ class NightWork:
         except UrlrError as error:
             is_foreign = isinstance(error, WorkError) and error.trace
             text = f"unexpected {error}; {_REPORT}" if is_foreign else str(error)
-            self._note(self.failure(attribute, text))
+            unused = error.n_rows if isinstance(error, UnusedVotes) else None
+            self._note(replace(self.failure(attribute, text), unused_rows=unused))
             raise
         except Exception as error:
             text = f"unexpected {type(error).__name__}: {shown(error, 300)}; {_REPORT}"
@@ -322,6 +323,7 @@ class NightWork:
             seconds=0.0,
             computed=False,
             waiting=self._computed.get(attribute, known.waiting),
+            unused_rows=None,
         )
 
     def _note(self, entry: Entry) -> None:
@@ -346,6 +348,7 @@ def unchanged(before: Entry, run: str) -> Entry:
         seconds=0.0,
         attempts=0,
         computed=False,
+        unused_rows=None,
     )
 
 

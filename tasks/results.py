@@ -219,6 +219,8 @@ class Entry:
     """Whether it was held because the champion is to stay."""
     truths: dict[str, str] = field(default_factory=dict)
     """ETags of the tables of the truth, by key."""
+    unused_rows: int | None = None
+    """Rows of the dumps, if it failed after all of them were read."""
     waiting: dict[str, str] = field(default_factory=dict)
     """Places, by key, of results that were computed and could not be taken to the gate."""
     gate: GateSettings | None = None

@@ -70,25 +70,44 @@ def train(order: Order) -> Trained:
         The votes or features cannot be used; the text is one line that names the object.
     """
     used = time.process_time()
+    store, inputs = order.store, order.inputs
     with threadpool_limits(limits=1):
-        work = _gathered(order)
-        result = _known_result(order, work.key)
-        reused = result is not None
-        place = order.place if result is None else result.place
-        before = earlier_results(order.store, order.before, but=place)
-        if result is None:
-            result = _computed(order, work, before, used)
-        champion, earlier, lost = _compared(order, work, result.place)
-        return Trained(
-            result,
-            reused,
-            champion,
-            earlier,
-            lost,
-            change=_change(order.store, result.place, before),
-            new_votes=None if before is None else _n_votes(result) - before.n_votes,
-            new_people=_n_new_people(work.table, before),
-        )
+        check_formats(inputs, store, error=ReadError)
+        gathered = gather_votes(store, inputs.dumps, attribute=inputs.attribute, as_of=order.as_of)
+        try:
+            return _trained(order, gathered, used)
+        except ReadError as error:
+            unused = UnusedVotes(str(error))
+    unused.n_rows = sum(gathered.rows.values())
+    raise unused
+
+
+class UnusedVotes(ReadError):  # noqa: N818 - says what became of them
+    """All dumps were read, and no ranking comes of them; the text says why and what to do."""
+
+    n_rows: int = 0
+    """Rows in them."""
+
+
+def _trained(order: Order, gathered: Gathered, used: float) -> Trained:
+    work = _prepared(order, gathered)
+    result = _known_result(order, work.key)
+    reused = result is not None
+    place = order.place if result is None else result.place
+    before = earlier_results(order.store, order.before, but=place)
+    if result is None:
+        result = _computed(order, work, before, used)
+    champion, earlier, lost = _compared(order, work, result.place)
+    return Trained(
+        result,
+        reused,
+        champion,
+        earlier,
+        lost,
+        change=_change(order.store, result.place, before),
+        new_votes=None if before is None else _n_votes(result) - before.n_votes,
+        new_people=_n_new_people(work.table, before),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +137,9 @@ def settings_digest(order: Order) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def _gathered(order: Order) -> _Work:
+def _prepared(order: Order, gathered: Gathered) -> _Work:
+    """The votes with their features, split, and the key of what comes of them."""
     store, inputs = order.store, order.inputs
-    check_formats(inputs, store, error=ReadError)
-    gathered = gather_votes(store, inputs.dumps, attribute=inputs.attribute, as_of=order.as_of)
     parts = order.reduced or inputs.features
     votes, features = gather_features(store, parts, gathered.votes)
     try:

@@ -25,15 +25,24 @@ def sentence(night: Night) -> str:
     rows = rows_of(night)
     votes = ""
     if rows["read"]:
-        failed = counts["failed"]
-        uncounted = f"; rows of {plural(failed, 'attribute')} that failed are not counted"
         votes = (
             f" Of {plural(rows['read'], 'row')}, {rows['used']:,} used, {rows['ties']:,} ties, "
-            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected"
-            f"{uncounted if failed else ''}."
+            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected{_failed_rows(night)}."
         )
     many = plural(len(night.tonight()), "attribute")
     return f"{night.state}: {many} in {seconds:.0f} s: {told or 'nothing done'}{dry}.{votes}"
+
+
+def _failed_rows(night: Night) -> str:
+    """What the sentence says of rows of attributes that failed: which were read, which were not."""
+    failed = [entry.unused_rows for entry in night.tonight() if entry.outcome == "failed"]
+    read = [n for n in failed if n is not None]
+    said = ""
+    if read:
+        said = f"; {sum(read):,} more in {plural(len(read), 'attribute')} that failed"
+    if unread := len(failed) - len(read):
+        said = f"{said}; rows of {plural(unread, 'attribute')} that failed are not counted"
+    return said
 
 
 def plain_sentence(night: Night) -> str:
@@ -58,7 +67,7 @@ def plain_sentence(night: Night) -> str:
 def rows_of(night: Night) -> dict[str, int]:
     """Rows of all dumps tonight's results rest on, by what became of them.
 
-    Attributes that failed are left out: nobody has counted tonight's rows of theirs.
+    Attributes that failed are left out: nothing became of their rows.
     """
     total: Counter[str] = Counter(dict.fromkeys(FATES, 0))
     for entry in night.tonight():

@@ -64,6 +64,9 @@ def test_the_sentence_says_whose_rows_are_not_in_it(mixed):
     )
     good = night_text(night(entry("well", **KNOWN)), store=STORE)
     assert "4 skipped, 6 rejected.\n" in f"{good}\n"
+    unused = entry("unused", outcome="failed", unused_rows=1234)
+    more = night_text(night(*mixed.entries.values(), unused), store=STORE)
+    assert "6 rejected; 1,234 more in 1 attribute that failed; rows of 1 attribute that" in more
 
 
 def test_the_terminal_asks_for_the_same_night_again():

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
+from tasks.cluster.orders import opened, packed
+from tasks.cluster.worker import carried_out
 from tasks.read import ReadError
 from tasks.results import RESULT, Rival, Trained
 from tasks.runs import place_of
 from tasks.split import TRAIN, split_votes
 from tasks.store import Store
-from tasks.train import JUDGE, MODEL, train
+from tasks.train import JUDGE, MODEL, UnusedVotes, train
 from urlr.model_file import model_from_bytes
 from urlr.settings import FitSettings
 from urlr.votes import vote_table
@@ -166,6 +168,19 @@ def test_too_many_rejected_rows_are_an_error_with_figures(here):
     assert "4 of 10 rows would be rejected, most (3) because: missing item" in text
     assert "the first is row 4 of" in text
     assert "votes/smiling/2.csv; mend the export (at most 30% may be" in text
+
+
+def test_rows_that_were_read_and_are_not_used_are_counted_on_the_way_back(here):
+    put(here, "votes/smiling/1.csv", "winner,loser\na,b\nb,c\n")
+    put(here, "votes/smiling/2.csv", "winner,loser\na,\nb,\nc,\n")
+    order = order_of(here, most_rejected=0.3)
+    with pytest.raises(UnusedVotes, match="3 of 5 rows would be rejected") as refused:
+        opened(carried_out(packed(train, order)))
+    assert refused.value.n_rows == 5
+    put(here, "votes/smiling/2.parquet", b"PAR1 and no more")
+    with pytest.raises(ReadError) as unread:
+        opened(carried_out(packed(train, order_of(here))))
+    assert type(unread.value) is ReadError
 
 
 def test_no_votes_at_all_are_an_error_that_names_the_folder(here):
