@@ -163,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     from flows.import_command import add_import
     from flows.nightly_command import add_nightly_commands
     from flows.report_command import add_report
+    from flows.study_command import add_study
 
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
@@ -173,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     add_import(commands, say=_say)
     add_nightly_commands(commands, say=_say)
     add_report(commands, say=_say)
+    add_study(commands, say=_say)
     return parser
 
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 STORAGE = {"fsspec", "s3fs", "boto3", "botocore", "aiobotocore", "aiohttp"}
 FOREIGN_TO_THE_METHOD = {"tasks", "flows", "prefect", "dask", "distributed", "mlflow"} | STORAGE
-FLOWS = {"flows/nightly.py", "flows/scoring.py"}
+FLOWS = {"flows/nightly.py", "flows/scoring.py", "flows/study.py"}
 OPENERS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "fdopen", "mkstemp"}
 READERS = {"read_csv", "read_parquet", "read_json", "to_csv", "to_parquet", "to_json", "load"}
 

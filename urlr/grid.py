@@ -54,6 +54,8 @@ def grid_path(
     huber = _Huber(graph, ridge, tolerance)
     marks = _Marks(graph)
     high = huber.start()
+    residual = graph.target - graph.margins(high.scores)
+    before = [high.penalty, 0.0, 0.0, float(graph.weight @ residual**2)]
     width = high.penalty * (_WIDTH_MANY if many else _WIDTH_FEW)
     step = max(1.0, goal / (_POINTS_MANY if many else _POINTS_FEW))
     longest = _LONGEST_MANY if many else _LONGEST_FEW
@@ -87,7 +89,7 @@ def grid_path(
                     break
         marks.add(high, low)
         high = low
-    rows = np.array(marks.rows, np.float64).reshape(-1, 4)
+    rows = np.array([before, *marks.rows], np.float64)
     return OutlierPath(
         entry=marks.entry,
         side=marks.side,

@@ -42,7 +42,8 @@ def exact_path(
     velocity = np.zeros(features.shape[1])
     outside = np.zeros(features.shape[1])
     n_entered, violation, stopped = 0, 0.0, penalty <= floor
-    pieces: list[Floats] = []
+    before = [penalty, 0.0, 0.0, float(graph.weight @ residual**2)]
+    pieces: list[Floats] = [np.array([before])]
     limit = 100 * n_edges + 10_000
     chunk = _EVENTS_AT_FIRST
     while not stopped:
@@ -100,7 +101,7 @@ def exact_path(
         residual=residual,
         coefficients=coefficients,
         penalty=penalty,
-        trace=PathTrace.from_rows(np.concatenate([*pieces, np.zeros((0, 4))])),
+        trace=PathTrace.from_rows(np.concatenate(pieces)),
         violation=violation,
         solver="exact",
     )

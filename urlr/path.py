@@ -36,7 +36,10 @@ but by the ridge; following that took most of the time of a whole path.
 
 @dataclass(frozen=True, slots=True)
 class PathTrace:
-    """What happened along the path, one row per event or grid point, penalties falling."""
+    """What happened along the path, one row per event or grid point, penalties falling.
+
+    The first row is least squares, before any edge has entered.
+    """
 
     penalty: Floats
     """(n_points,) lambda."""

@@ -61,13 +61,13 @@ def residual_scale(graph: ComparisonGraph, *, ridge: float = 0.001) -> float:
 def information_choice(
     path: OutlierPath, criterion: Literal["bic", "aic"], *, dimension: int
 ) -> int:
-    """Number of edges entered where the criterion is lowest along the path, 0 if before any.
+    """Number of edges entered where the criterion is lowest along the path; 0 is least squares.
 
     BIC is m log(RSS / m) + (k + 1)(log m + 1), AIC m log(RSS / m) + 2 (k + 1), with k outliers,
     m the dimension of the space in which outliers can show and RSS that of the LASSO itself.
     """
     trace = path.trace
-    if trace.penalty.size == 0 or dimension <= 0:
+    if dimension <= 0:
         return 0
     m = float(dimension)
     loss = m * np.log(np.maximum(trace.rss, 1e-300) / m)

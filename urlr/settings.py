@@ -15,7 +15,7 @@ Method = Literal["robust", "paper"]
 OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
 Prune = float | Literal["auto"] | RateRule
 
-METHOD_VERSION = 1
+METHOD_VERSION = 2
 """Raised when the same votes, features and settings give other results than before."""
 
 _OF_ROBUST = (

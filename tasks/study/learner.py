@@ -18,11 +18,12 @@ from urlr.arrays import Floats, Ints, Mask
 from urlr.baselines import bradley_terry, majority
 from urlr.graph import ComparisonGraph, comparison_graph
 from urlr.metrics import outlier_auc
-from urlr.paper import ITEM_RIDGE, PAPER_RIDGE
+from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, say_of
 from urlr.path import OutlierPath, outlier_path
 from urlr.ranking import Ranking, ranking_coefficients, tuned_ridge
-from urlr.rates import information_choice
+from urlr.rates import held_out_rate, information_choice
 from urlr.spaces import original_space, reduced_space
+from urlr.votes import vote_table
 
 RIDGES = np.logspace(-4, 2, 7)
 """Candidates of every method, times the mean diagonal of X'X: a grid twice as fine changed no
@@ -33,7 +34,7 @@ DEEPEST = 0.6
 RAW, URLR, FEATURELESS = "Raw", "URLR", "Huber-LASSO-FL"
 MAJORITY_SVM, MAJORITY_SHARE = "Maj-Vot-1", "Maj-Vot-2"
 BRADLEY_TERRY, BRADLEY_TERRY_SVM = "Bradley-Terry", "Bradley-Terry-pruned RankSVM"
-TO_THE_LETTER, DEFAULT = "URLR, ridge 0.001", "urlr's default"
+TO_THE_LETTER, AUTO, DEFAULT = "URLR, ridge 0.001", "URLR, auto rate", "urlr's default"
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,15 @@ class Learner:
     winner: Ints
     """(n_votes,) rows of `values`."""
     loser: Ints
-    components: int
-    """Dimensions of the space outliers are looked for in, by kernel PCA as in the paper."""
+    components: int | None
+    """Dimensions of the space outliers are looked for in, by kernel PCA as in the paper; None
+    looks in the features themselves."""
     ranking: Ranking = "ridge"
     """Ranking function of Raw, URLR and Huber-LASSO-FL."""
     chi_square: int = 0
     seed: int = 0
-    deepest: float = DEEPEST
+    featureless_depth: float = DEEPEST
+    """Share of the edges to which the path without features, the slow one, is followed."""
     annotator: Any = None
     """(n_votes,) who voted, for those who ask."""
 
@@ -68,7 +71,7 @@ class Learner:
 
     @cached_property
     def _bare(self) -> ComparisonGraph:
-        return comparison_graph(pd.DataFrame({"winner": self.winner, "loser": self.loser}))
+        return comparison_graph(self._votes)
 
     @cached_property
     def _space(self) -> Any:
@@ -94,6 +97,8 @@ class Learner:
     @cached_property
     def search(self) -> ComparisonGraph:
         """The votes in the reduced space, where outliers are looked for."""
+        if self.components is None:
+            return self.graph
         rows = self.values[self.compared]
         reduced = reduced_space(
             self._space,
@@ -107,12 +112,12 @@ class Learner:
     @cached_property
     def path(self) -> OutlierPath:
         """URLR's order of suspicion."""
-        return outlier_path(self.search, rate=self.deepest, ridge=PAPER_RIDGE)
+        return outlier_path(self.search, rate=DEEPEST, ridge=PAPER_RIDGE)
 
     @cached_property
     def featureless_path(self) -> OutlierPath:
         """Huber-LASSO-FL's."""
-        return outlier_path(self._bare, rate=self.deepest, ridge=ITEM_RIDGE)
+        return outlier_path(self._bare, rate=self.featureless_depth, ridge=ITEM_RIDGE)
 
     def order_of(self, method: str) -> Ints:
         """(n_edges,) edges from most to least suspicious."""
@@ -168,6 +173,8 @@ class Learner:
             return self.after_pruning(method, rate)
         if method == TO_THE_LETTER:
             return self.after_pruning(URLR, rate, ridge=PAPER_RIDGE)
+        if method == AUTO:
+            return self.after_pruning(URLR, self.auto_rate)
         if method == MAJORITY_SVM:
             return self.fitted(self._majority, ranking="svm")
         if method == MAJORITY_SHARE:
@@ -179,8 +186,25 @@ class Learner:
         if method == BRADLEY_TERRY_SVM:
             return self.fitted(self.graph.keep(~self._against_bradley_terry), ranking="svm")
         if method == DEFAULT:
-            return self._by_default
+            return self.by_default()
         raise KeyError(method)
+
+    @cached_property
+    def auto_rate(self) -> float:
+        """Share that best foretells held-out votes, if clearly better than none."""
+        return held_out_rate(
+            self.search,
+            self.graph,
+            say_of(vote_table(self._votes), self.graph),
+            search_ridge=PAPER_RIDGE,
+            ridge=self.ridge,
+            rng=np.random.default_rng(self.seed),
+        )
+
+    @property
+    def _votes(self) -> pd.DataFrame:
+        votes = pd.DataFrame({"winner": self.winner, "loser": self.loser})
+        return votes if self.annotator is None else votes.assign(annotator=self.annotator)
 
     @property
     def _majority(self) -> ComparisonGraph:
@@ -189,17 +213,20 @@ class Learner:
     @cached_property
     def _against_bradley_terry(self) -> Mask:
         """Edges that Bradley-Terry strengths order the other way round."""
-        votes = pd.DataFrame({"winner": self.winner, "loser": self.loser})
-        strength = bradley_terry(votes, ridge=0.1).to_numpy()
+        strength = bradley_terry(self._votes, ridge=0.1).to_numpy()
         return np.asarray(self.graph.margins(strength) < 0)
 
-    @cached_property
-    def _by_default(self) -> Floats:
-        votes = pd.DataFrame({"winner": self.winner, "loser": self.loser})
-        if self.annotator is not None:
-            votes["annotator"] = self.annotator
+    def by_default(self, **settings: Any) -> Floats:
+        """(n_items,) scores by `urlr.fit` with its default, but for these settings."""
         columns = [f"f{k}" for k in range(self.values.shape[1])]
         items = pd.RangeIndex(len(self.values), name="item")
         features = pd.DataFrame(self.values, index=items, columns=columns)
-        ranker = urlr.fit(votes, features, replicates=0, chi_square=self.chi_square, seed=self.seed)
+        ranker = urlr.fit(
+            self._votes,
+            features,
+            replicates=0,
+            chi_square=self.chi_square,
+            seed=self.seed,
+            **settings,
+        )
         return ranker.score(features).loc[items].to_numpy()

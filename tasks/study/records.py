@@ -1,4 +1,4 @@
-"""The words of the study: a unit is one Dask task, its outcome is rows, and all else is made of rows."""
+"""The words of the study: a unit is a Dask task, its outcome is rows, all else is made of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Unit:
         return f"{self.experiment}/{self.setting}/{self.trial}"
 
     def rng(self, salt: str = "") -> np.random.Generator:
-        """Random numbers of this trial; the same for all settings, which are so compared in pairs."""
+        """Random numbers of this trial; the same in all settings, which are compared in pairs."""
         return np.random.default_rng([self.trial, zlib.crc32(f"{self.experiment}/{salt}".encode())])
 
 
@@ -85,7 +85,7 @@ class Chart:
     x: str
     y: str
     table: pd.DataFrame
-    """series, at, mean, error (standard error, NaN for none), n; at is a number, or for bars text."""
+    """series, at (a number; for bars text), mean, error (standard error, NaN for none), n."""
     evidence: str
     marks: tuple[tuple[float, str], ...] = ()
     """Upright lines: where, and what they say."""
@@ -110,6 +110,8 @@ class Experiment:
     """Raises if that folder does not hold what is needed."""
     only_real: bool = False
     """Whether there is no stand-in."""
+    tables: Callable[[pd.DataFrame], list[tuple[str, pd.DataFrame]]] | None = None
+    """Headings and tables beyond the numbers of the charts."""
 
 
 def measured_table(outcomes: Sequence[tuple[Unit, Outcome]]) -> pd.DataFrame:
@@ -131,15 +133,20 @@ def chosen(measured: pd.DataFrame, **only: Any) -> pd.DataFrame:
 
 
 def curves(
-    measured: pd.DataFrame, *, by: str = "method", along: str = "at", **only: Any
+    measured: pd.DataFrame,
+    *,
+    by: str = "method",
+    along: str = "at",
+    over: str = "trial",
+    **only: Any,
 ) -> pd.DataFrame:
     """Mean and standard error over trials, per series and place: the table of a chart.
 
     What one trial measured in several settings is averaged first: settings share its votes and are
-    no draws of their own.
+    no draws of their own. Where it is the settings that are draws, as topics are, `over` says so.
     """
     rows = chosen(measured, **only)
-    per_trial = rows.groupby([by, along, "trial"], sort=False)["value"].mean()
+    per_trial = rows.groupby([by, along, over], sort=False)["value"].mean()
     grouped = per_trial.groupby(level=[0, 1], sort=False)
     table = grouped.agg(["mean", "sem", "count"]).reset_index()
     table.columns = pd.Index(["series", "at", "mean", "error", "n"])
@@ -148,7 +155,7 @@ def curves(
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A difference between two methods on the same trials."""
+    """A mean over trials, mostly of a difference between two methods on the same ones."""
 
     mean: float
     error: float
@@ -159,19 +166,26 @@ class Paired:
         return f"{self.mean:+.4f} ± {self.error:.4f}" if self.n > 1 else f"{self.mean:+.4f}"
 
     @property
+    def level(self) -> str:
+        """As a mean with its error, not as a difference."""
+        return f"{self.mean:.4f} ± {self.error:.4f}" if self.n > 1 else f"{self.mean:.4f}"
+
+    @property
     def clear(self) -> bool:
         """Whether it is further from nothing than two standard errors."""
         return bool(abs(self.mean) > 2 * self.error) if self.n > 1 else False
 
 
-def paired(measured: pd.DataFrame, first: str, second: str, **only: Any) -> Paired:
+def paired(
+    measured: pd.DataFrame, first: str, second: str, *, over: str = "trial", **only: Any
+) -> Paired:
     """First less second, trial by trial, averaged over whatever else differs."""
     rows = chosen(measured, **only)
     each = [
         rows[rows["method"] == name].groupby(["trial", "setting", "at"])["value"].mean()
         for name in (first, second)
     ]
-    difference = (each[0] - each[1]).dropna().groupby(level="trial").mean()
+    difference = (each[0] - each[1]).dropna().groupby(level=over).mean()
     if difference.empty:
         raise KeyError(f"no trial has both {first!r} and {second!r} with {only}")
     n = len(difference)
@@ -179,9 +193,9 @@ def paired(measured: pd.DataFrame, first: str, second: str, **only: Any) -> Pair
     return Paired(float(difference.mean()), error, n)
 
 
-def mean_of(measured: pd.DataFrame, **only: Any) -> Paired:
+def mean_of(measured: pd.DataFrame, *, over: str = "trial", **only: Any) -> Paired:
     """Mean over trials, and its standard error."""
-    per_trial = chosen(measured, **only).groupby("trial")["value"].mean()
+    per_trial = chosen(measured, **only).groupby(over)["value"].mean()
     if per_trial.empty:
         raise KeyError(f"nothing was measured with {only}")
     n = len(per_trial)

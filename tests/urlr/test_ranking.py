@@ -8,6 +8,7 @@ import pytest
 from graphs import random_graph
 from scipy import optimize
 from sklearn.linear_model import Ridge
+from sklearn.svm import LinearSVC
 
 from urlr import FeatureError, VoteError, outlier_path
 from urlr.ranking import rank_svm_coefficients, tuned_ridge
@@ -50,6 +51,21 @@ def test_rank_svm_vs_a_general_minimiser(ridge):
         loss, np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 1e-16, "gtol": 1e-11}
     )
     np.testing.assert_allclose(rank_svm_coefficients(graph, ridge=ridge), best.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 3.0])
+def test_rank_svm_vs_sklearn_linear_svc(ridge):
+    """Each pair and its mirror image are the two classes of a linear SVM without intercept."""
+    graph = random_graph(3, weighted=True)
+    decided = graph.keep(graph.target > 0)
+    rows = rows_of(decided)
+    svc = LinearSVC(
+        loss="squared_hinge", fit_intercept=False, C=0.25 / ridge, tol=1e-10, max_iter=100_000
+    )
+    sides = np.repeat([1, -1], len(rows))
+    svc.fit(np.concatenate([rows, -rows]), sides, sample_weight=np.tile(decided.weight, 2))
+    ours = rank_svm_coefficients(decided, ridge=ridge)
+    np.testing.assert_allclose(ours, svc.coef_[0], atol=1e-5)
 
 
 def test_rank_svm_needs_features():

@@ -1,0 +1,206 @@
+"""What a study leaves behind: tables, figures, one page, and a text for the documentation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tasks.study.claims import judged
+from tasks.study.experiments import EXPERIMENTS, SHOWN
+from tasks.study.figures import drawn
+from tasks.study.page import (
+    ClaimLine,
+    CostLine,
+    ExperimentPart,
+    StudyContent,
+    bic_markdown,
+    claims_markdown,
+    study_page,
+    verdict_counts,
+)
+from tasks.study.records import Chart, Example, measured_table
+from tasks.study.supplement import bic_table
+from tasks.study.trials import Done
+from urlr.ids import plural
+
+SHOWN_EXAMPLES = 3
+"""Of each kind, per experiment: from the first trials that have some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """How long a study took, and how well it used its workers."""
+
+    workers: int
+    wall_seconds: float
+    """From the first trial sent to the last one done."""
+    busy_seconds: float
+    """Sum over the trials that were run now."""
+    n_run: int
+    n_found: int
+    """Trials that an earlier run had done."""
+
+    @property
+    def efficiency(self) -> float:
+        """Share of the workers' time that went into trials."""
+        return self.busy_seconds / (self.workers * self.wall_seconds) if self.wall_seconds else 0.0
+
+    def sentence(self) -> str:
+        """In words."""
+        found = f" ({self.n_found:,} were there from before)" if self.n_found else ""
+        if not self.n_run:
+            return f"No trial had to be run{found}."
+        return (
+            f"{plural(self.n_run, 'trial')}{found} in {self.wall_seconds / 60:.1f} min on "
+            f"{plural(self.workers, 'worker')}: {self.busy_seconds / 60:.1f} min of work, parallel "
+            f"efficiency {self.efficiency:.0%}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StudySummary:
+    """What a study found, as far as it is told at once."""
+
+    out: Path
+    claims: list[ClaimLine]
+    cost: Cost
+    failures: dict[str, str]
+    """What went wrong, by unit."""
+
+
+def write_results(
+    done: Sequence[Done],
+    out: Path,
+    *,
+    when: str,
+    quick: bool,
+    cost: Cost,
+    failures: dict[str, str],
+    progress: Callable[[str, float], None],
+) -> StudySummary:
+    """Judge the claims, draw the figures, write everything below `out`."""
+    measured = measured_table([(one.unit, one.outcome) for one in done])
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for one in done:
+        kinds[one.unit.experiment].add(one.outcome.evidence)
+    evidence = {name: " and ".join(sorted(found)) for name, found in kinds.items()}
+    claims = judged(measured, evidence)
+    parts = [_part(name, measured, done, evidence[name]) for name in SHOWN if name in evidence]
+    figures = out / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
+    charts = [chart for part in parts for chart in part.charts]
+    for k, chart in enumerate(charts):
+        progress(f"drawing {chart.name}", k / len(charts))
+        for ending, picture in drawn(chart).items():
+            (figures / f"{chart.name}.{ending}").write_bytes(picture)
+    bic = (
+        {
+            "Outliers of random sign": bic_table(measured, signs="random"),
+            "Outliers against the true order": bic_table(measured, signs="reversed"),
+        }
+        if "supplement" in evidence
+        else {}
+    )
+    kind = "quick" if quick else "full"
+    content = StudyContent(
+        title="The paper's claims, rerun",
+        when=when,
+        kind=kind,
+        lines=_lines(cost, failures, quick=quick),
+        claims=claims,
+        bic=list(bic.items()),
+        parts=parts,
+        costs=_costs(done),
+        cost_note=cost.sentence(),
+    )
+    (out / "index.html").write_bytes(study_page(content))
+    (out / "study.md").write_text(_markdown(content), encoding="utf-8")
+    measured.to_csv(out / "measured.csv.gz", index=False)
+    pd.DataFrame(claims).to_csv(out / "claims.csv", index=False)
+    if bic:
+        pd.concat(bic, names=["outliers"]).droplevel(1).to_csv(out / "bic.csv")
+    return StudySummary(out, claims, cost, failures)
+
+
+def _part(name: str, measured: pd.DataFrame, done: Sequence[Done], evidence: str) -> ExperimentPart:
+    experiment = EXPERIMENTS[name]
+    mine = measured[measured["experiment"] == name]
+    charts: list[Chart] = experiment.charts(mine, evidence)
+    return ExperimentPart(
+        name=name,
+        title=experiment.title,
+        about=experiment.about,
+        evidence=evidence,
+        charts=charts,
+        tables=experiment.tables(mine) if experiment.tables is not None else [],
+        examples=_examples([one for one in done if one.unit.experiment == name]),
+    )
+
+
+def _examples(done: Sequence[Done]) -> list[Example]:
+    """Some votes that the truth confirms to be wrong, and some that it does not."""
+    every = [example for one in done for example in one.outcome.examples]
+    return [
+        example
+        for kind in (True, False)
+        for example in [one for one in every if one.confirmed == kind][:SHOWN_EXAMPLES]
+    ]
+
+
+def _lines(cost: Cost, failures: dict[str, str], *, quick: bool) -> list[str]:
+    lines = [cost.sentence()]
+    if quick:
+        lines.append(
+            "A quick study: few trials, images at a third of their size. Its verdicts are a "
+            "rehearsal; those of the full study count."
+        )
+    lines += [f"Failed: {name}: {why}" for name, why in failures.items()]
+    return lines
+
+
+def _costs(done: Sequence[Done]) -> list[CostLine]:
+    took: dict[str, list[float]] = defaultdict(list)
+    for one in done:
+        took[one.unit.experiment].append(one.cpu_seconds)
+    return [CostLine(name, len(took[name]), sum(took[name])) for name in SHOWN if name in took]
+
+
+def _markdown(content: StudyContent) -> str:
+    """The study as a text with pictures beside it, for the documentation."""
+    text = [
+        f"# {content.title}",
+        "",
+        f"Made by `urlr study{' --quick' if content.kind == 'quick' else ''}` on {content.when}. "
+        + " ".join([verdict_counts(content.claims), *content.lines]),
+        "",
+        "## Claims",
+        "",
+        claims_markdown(content.claims),
+    ]
+    for heading, bic in content.bic:
+        text += ["", f"## BIC's choice, beside the paper's table: {heading.lower()}", ""]
+        text.append(bic_markdown(bic))
+    for part in content.parts:
+        text += ["", f"## {part.title}", "", f"{part.about} Data: {part.evidence}."]
+        for chart in part.charts:
+            caption = f" {chart.caption}" if chart.caption else ""
+            text += [
+                "",
+                f"![{chart.title}](figures/{chart.name}.png)",
+                "",
+                f"{chart.title}.{caption}",
+            ]
+        for title, table in part.tables:
+            text += ["", f"{title}:", "", _pipes(table)]
+    return "\n".join(text) + "\n"
+
+
+def _pipes(table: pd.DataFrame) -> str:
+    """A table as Markdown has it."""
+    rows = [list(map(str, table.columns)), ["---"] * table.shape[1]]
+    rows += [[str(cell).replace("|", "/") for cell in row] for row in table.itertuples(index=False)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
