@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly pictures quality clean
+.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly pictures quality study clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -50,5 +50,12 @@ quality: env     ## how well it ranks, against other methods; hours, results are
 	$(VENV)/bin/python -m tests.quality.coverage
 	$(VENV)/bin/python -m tests.quality.people
 
+study: env       ## the paper's experiments and claims at full size, kept in docs/study; 40 minutes
+	$(VENV)/bin/urlr study --out study/full
+	rm -rf docs/study
+	mkdir -p docs/study/figures
+	cp study/full/study.md study/full/bic.csv docs/study/
+	cp study/full/figures/*.svg docs/study/figures/
+
 clean:           ## remove what the targets above made
-	rm -rf $(VENV) demo demo-fit bench-results quality-results .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) demo demo-fit bench-results quality-results study .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

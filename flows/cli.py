@@ -30,6 +30,7 @@ examples:
   urlr score ranking new_features.csv --out scores.csv
   urlr import arena battles.jsonl --out votes.parquet
   urlr nightly --store s3://team/urlr
+  urlr study --quick
 
 `urlr COMMAND --help` tells more.
 """

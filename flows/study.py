@@ -43,16 +43,17 @@ def study(
     """Run what has no outcome yet, judge the claims, draw the figures."""
     trials = trials_of(experiments, folders, out, quick=quick)
     missing = [trial for trial in trials if read_done(trial) is None]
-    began, busy, failures = time.monotonic(), [0.0], {}
+    busy, wall = [0.0], 0.0
+    failures: dict[str, str] = {}
     if missing:
         tell("starting the workers", 0.0)
         with local_cluster(workers=workers) as cluster:
             cluster.prepare(("tasks.study.trials",))
             began = time.monotonic()
             failures = _fan_out(missing, cluster, busy, found=len(trials) - len(missing))
-    wall = time.monotonic() - began
+            wall = time.monotonic() - began
     done = [one for one in map(read_done, trials) if one is not None]
-    cost = Cost(workers, wall, busy[0], len(missing) - len(failures), len(trials) - len(missing))
+    cost = Cost(workers, wall, busy[0], len(missing) - len(failures), len(failures))
     summary = write_results(
         done,
         out,
@@ -70,10 +71,10 @@ def study(
         key="study-claims",
         description="The paper's claims",
     )
-    get_run_logger().info(cost.sentence())
+    get_run_logger().info(summary.cost.sentence())
     if failures:
         return Failed(message=f"{len(failures)} of {len(trials)} trials failed", data=summary)
-    return Completed(message=cost.sentence(), data=summary)
+    return Completed(message=summary.cost.sentence(), data=summary)
 
 
 def _fan_out(
@@ -110,6 +111,7 @@ def _fan_out(
             return Failed(message=failures[name])
         except UrlrError as error:
             failures[name] = shown(error, 300)
+            get_run_logger().error("%s: %s", name, failures[name])
             return Failed(message=failures[name])
         busy[0] += seconds
         return Completed(message=f"{seconds:.1f} s")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tasks.study.page import ClaimLine
+    from tasks.study.content import ClaimLine
     from tasks.study.results import StudySummary
 
 Say = Callable[[str], None]

@@ -25,6 +25,9 @@ Solver = Literal["auto", "exact", "grid"]
 # Exact following costs about rate * |E| events of N d + 2 d^2 + |E| / 4 operations each, 1 to 2.5
 # billion a second; past this many the grid, faster but interpolating the order, takes over.
 _EXACT_OPERATIONS = 3e9
+# Where the grid does not converge, as happens without features once few edges are left within the
+# penalty, exact following may take this long: a minute.
+_EXACT_AT_NEED = 1e11
 
 FLAT = 1e-4
 """Penalty at which the path ends: an edge that fits to a ten-thousandth of a vote is no outlier.
@@ -150,7 +153,7 @@ def outlier_path(
     solver
         "exact" follows the piecewise linear path event by event; "grid" solves a falling sequence
         of penalties from a warm start and refines around the cut; "auto" chooses by size, and
-        takes the grid where the exact path loses its precision (`OutlierPath.solver` tells).
+        takes the other where the first loses its precision (`OutlierPath.solver` tells).
     tolerance
         Largest accepted violation of the optimality conditions.
 
@@ -169,8 +172,10 @@ def outlier_path(
         raise ValueError(f'solver is {solver!r}; choose "auto", "exact" or "grid".')
     solvers = [solver]
     if solver == "auto":
-        affordable = _operations(graph, rate) <= _EXACT_OPERATIONS
-        solvers = ["exact", "grid"] if affordable else ["grid"]
+        operations = _operations(graph, rate)
+        solvers = ["exact", "grid"] if operations <= _EXACT_OPERATIONS else ["grid"]
+        if _EXACT_OPERATIONS < operations <= _EXACT_AT_NEED:
+            solvers.append("exact")
     for name in solvers:
         follow = homotopy.exact_path if name == "exact" else grid.grid_path
         try:

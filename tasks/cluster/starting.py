@@ -72,7 +72,7 @@ def local_cluster(
         processes = _started(workers, limit, scratch)
         stack.callback(_end, processes)
         client = _client(processes, where="the workers of this machine")
-        stack.callback(client.close, timeout=FAREWELL)
+        stack.callback(_let_go, client)
         advice = "raise URLR_WORKER_MEMORY, with fewer URLR_WORKERS if need be"
 
         def kill(address: str) -> None:
@@ -110,11 +110,17 @@ def existing_cluster(
     with ExitStack() as stack:
         stack.enter_context(_quiet(log))
         client = _client(address, where=where, security=security)
-        stack.callback(client.close, timeout=FAREWELL)
+        stack.callback(_let_go, client)
         advice = "see whether its workers run and have enough memory"
         cluster = Cluster(client, where=where, advice=advice, kill=None)
         stack.callback(cluster.close)
         yield cluster
+
+
+def _let_go(client: Any) -> None:
+    """Close a client; one that does not close in time must not hide why we came to closing it."""
+    with suppress(TimeoutError):
+        client.close(timeout=FAREWELL)
 
 
 def _memory_limit(memory: str | None, workers: int) -> int:

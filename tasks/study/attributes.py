@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from tasks.study import attribute_data
 from tasks.study.attribute_data import AttributeSet, AttributeVotes, Likeness
@@ -53,7 +54,16 @@ COST_IMAGES, COST_VOTES, COST_RATE = 240, 10_722, 0.2
 
 
 def run(unit: Unit, *, likeness: Likeness) -> Outcome:
-    """All methods on one trial of one setting, or what pruning costs."""
+    """All methods on one trial of one setting, or what pruning costs.
+
+    On one thread, as `urlr.fit` is: matrices of 240 rows wait for each other's threads longer than
+    they take (one unit took 6 s of a quiet core, and 76 s of two busy ones).
+    """
+    with threadpool_limits(limits=1):
+        return _run(unit, likeness)
+
+
+def _run(unit: Unit, likeness: Likeness) -> Outcome:
     evidence = STAND_IN if unit.data is None else "real votes and features"
     data = _data(unit, likeness)
     if unit.setting == COST:

@@ -46,16 +46,19 @@ def share_regression(graph: ComparisonGraph, *, rng: np.random.Generator) -> Flo
 def bradley_terry_regression(graph: ComparisonGraph, *, rng: np.random.Generator) -> Floats:
     """Coefficients of Bradley-Terry strengths regressed on the features.
 
-    Both ridges are tuned together by the log loss of votes on items left out.
+    Both ridges are tuned together by the log loss of votes on items left out; a tie is half a vote
+    each way.
     """
     features = _features(graph)
+    tie = graph.target == 0
     loss = np.zeros(len(STRENGTH_RIDGES) * REGRESSION_RIDGES.size)
     for train, held in _item_folds(graph, rng):
         kept = graph.keep(train)
         fits = [fit for ridge in STRENGTH_RIDGES for fit in _strengths_regressed(kept, ridge)]
         margins = (features @ np.column_stack(fits))[graph.winner[held]]
         margins -= (features @ np.column_stack(fits))[graph.loser[held]]
-        loss += graph.weight[held] @ np.logaddexp(0.0, -margins)
+        halved = 0.5 * tie[held, None] * margins
+        loss += graph.weight[held] @ (np.logaddexp(0.0, -margins) + halved)
     of_strengths, of_regression = divmod(int(np.argmin(loss)), REGRESSION_RIDGES.size)
     return _strengths_regressed(graph, STRENGTH_RIDGES[of_strengths])[of_regression]
 
@@ -66,7 +69,14 @@ def _strengths_regressed(graph: ComparisonGraph, ridge: float) -> list[Floats]:
     Votes do not say how unconnected groups of items compare: the regression is within groups.
     """
     features = _features(graph)
-    votes = pd.DataFrame({"winner": graph.winner, "loser": graph.loser, "weight": graph.weight})
+    votes = pd.DataFrame(
+        {
+            "item_a": graph.winner,
+            "item_b": graph.loser,
+            "outcome": np.where(graph.target == 0, "tie", "a"),
+            "weight": graph.weight,
+        }
+    )
     strengths = bradley_terry(votes, ridge=ridge)
     group = pd.Series(graph.components()[strengths.index.to_numpy(np.int64)], strengths.index)
     rows = pd.DataFrame(features[strengths.index.to_numpy(np.int64)], index=strengths.index)

@@ -13,8 +13,8 @@ import pandas as pd
 
 from tasks.study import claims_on_known_truth as known
 from tasks.study import claims_on_sparse_votes as sparse
+from tasks.study.content import ClaimLine
 from tasks.study.judging import NEAR, UNJUDGED, Finding
-from tasks.study.page import ClaimLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ def judged(measured: pd.DataFrame, evidence: dict[str, str]) -> list[ClaimLine]:
     """Every claim, by its rule; those whose experiments were not run cannot be judged."""
     found = []
     for claim in CLAIMS:
-        missing = [name for name in claim.needs if name not in evidence]
+        there = set(evidence) & set(measured["experiment"])
+        missing = [name for name in claim.needs if name not in there]
         if missing:
             # Without any of its experiments a claim rests on nothing, and says so by no evidence.
             finding = Finding(UNJUDGED, f"not run: {', '.join(missing)}")
@@ -42,7 +43,7 @@ def judged(measured: pd.DataFrame, evidence: dict[str, str]) -> list[ClaimLine]:
             mine = measured[measured["experiment"].isin(claim.needs)]
             try:
                 finding = claim.judge(mine)
-            except KeyError as error:
+            except (KeyError, ValueError, IndexError) as error:  # of tables that lack rows
                 finding = Finding(UNJUDGED, f"too little was measured: {error.args[0]}")
         rests = [f"{name}: {evidence[name]}" for name in claim.needs if name in evidence]
         kinds = {evidence[name] for name in claim.needs if name in evidence}

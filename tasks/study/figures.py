@@ -9,8 +9,7 @@ import io
 import textwrap
 import threading
 import warnings
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -18,18 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from tasks.study.learner import (
-    AUTO,
-    BRADLEY_TERRY,
-    BRADLEY_TERRY_SVM,
-    DEFAULT,
-    FEATURELESS,
-    MAJORITY_SHARE,
-    MAJORITY_SVM,
-    RAW,
-    TO_THE_LETTER,
-    URLR,
-)
+from tasks.study.learner import URLR
+from tasks.study.looks import Look, evidence_words, looks
 from tasks.study.records import STAND_IN, Chart
 from urlr.ids import shown
 
@@ -38,12 +27,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STAND_IN_WORDS = "stand-in data, not the paper's"
-
 _WIDTH, _PLOT_HEIGHT = 7.3, 3.7
 """Inches; the width is 700 pixels of a browser, in which letters of 10 points are 13 pixels."""
 _RESOLUTION = 160
 _INK, _SOFT = "#1b2530", "#5b6773"
+_DASHED: Any = (0, (4, 3))
+_ERRORS_ON_BARS: Any = (
+    {"ecolor": "white", "elinewidth": 2.1, "capthick": 2.1, "capsize": 2.0},
+    {"ecolor": "#222222", "elinewidth": 0.9, "capthick": 0.9, "capsize": 1.4},
+)
+"""Twice: dark on white can be seen on every colour."""
 _MANY = 15
 """Places of a line from which on its errors are a band, and not every place has a marker."""
 _TOO_MANY = 2000
@@ -70,16 +63,6 @@ _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a series is drawn."""
-
-    colour: str
-    marker: str
-    dash: str = "-"
-    strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _Words:
     """Where those of a mark stand: row above the plot, and points from its left side."""
 
@@ -87,27 +70,6 @@ class _Words:
     line: float
     start: float
     end: float
-
-
-METHODS = {
-    URLR: Look("#d55e00", "o", strong=True),
-    RAW: Look("#7f7f7f", "s", "--"),
-    FEATURELESS: Look("#0072b2", "D"),
-    MAJORITY_SVM: Look("#009e73", "^"),
-    MAJORITY_SHARE: Look("#56b4e9", "v"),
-    BRADLEY_TERRY: Look("#cc79a7", "P"),
-    BRADLEY_TERRY_SVM: Look("#882255", "X"),
-    TO_THE_LETTER: Look("#e69f00", "o", "--"),
-    AUTO: Look("#8c510a", "d", "-."),
-    DEFAULT: Look("#000000", "*"),
-}
-"""Okabe and Ito's colours, which most colour-blind people can tell apart, but for their yellow:
-on white it can hardly be seen."""
-_OTHERS = ("#332288", "#44aa99", "#999933", "#aa4499", "#6b8fd6", "#117733", "#c9a400")
-_OTHER_MARKERS = ("<", ">", "h", "p", "8", "H", "s")
-_DASHES = ("-", "--", ":", "-.")
-_HATCHES = ("", "////", "....", "xxxx")
-_DASHED: Any = (0, (4, 3))
 
 
 def drawn(chart: Chart) -> dict[str, bytes]:
@@ -122,30 +84,6 @@ def svg_of(chart: Chart) -> bytes:
     """The SVG alone."""
     with _matplotlib():
         return _svg(_figure(chart))
-
-
-def evidence_words(evidence: str) -> str:
-    """What a figure rests on, such that nobody takes a stand-in for the paper's data."""
-    if not evidence.startswith(STAND_IN):
-        return shown(evidence, 300)
-    more = evidence.removeprefix(STAND_IN).removeprefix(" data").strip(" :;,.-–—")
-    return f"{STAND_IN_WORDS}{': ' if more else ''}{shown(more, 260)}"
-
-
-def looks(series: Iterable[str]) -> dict[str, Look]:
-    """How each series of a figure is drawn: a method as everywhere, others by their names."""
-    names = list(dict.fromkeys(series))
-    taken: set[int] = set()
-    found: dict[str, Look] = {}
-    for name in sorted(set(names) - METHODS.keys()):
-        place = zlib.crc32(name.encode("utf-8", "replace")) % len(_OTHERS)
-        while place in taken:
-            place = place + 1 if len(taken) >= len(_OTHERS) else (place + 1) % len(_OTHERS)
-        taken.add(place)
-        turn, colour = divmod(place, len(_OTHERS))
-        marker = _OTHER_MARKERS[(colour + turn) % len(_OTHER_MARKERS)]
-        found[name] = Look(_OTHERS[colour], marker, _DASHES[turn % len(_DASHES)])
-    return {name: METHODS.get(name) or found[name] for name in names}
 
 
 @contextmanager
@@ -278,7 +216,7 @@ def _lines(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Art
             linestyle=look.dash,
             linewidth=2.8 if look.strong else 1.5,
             marker=look.marker,
-            markersize=_marker_size(look),
+            markersize=look.size,
             markeredgecolor="white",
             markeredgewidth=0.6,
             markevery=(k % every, every) if many else None,
@@ -304,12 +242,11 @@ def _bars(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Arti
         edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0}
         if look.strong:
             edge = {"edgecolor": "black", "linewidth": 0.9}
-        elif name not in METHODS and look.dash != "-":  # its colour is another's, too
-            edge["hatch"] = _HATCHES[_DASHES.index(look.dash)]
+        elif look.hatch:
+            edge["hatch"] = look.hatch
         axes.bar(at, mean, 0.92 * width, color=look.colour, **edge)
-        axes.errorbar(
-            at, mean, error, fmt="none", ecolor="#222222", elinewidth=0.9, capsize=1.4, zorder=4
-        )
+        for drawing in _ERRORS_ON_BARS:
+            axes.errorbar(at, mean, error, fmt="none", zorder=4, **drawing)
         handles.append(Patch(facecolor=look.colour, **edge))
     labels = [shown(group, 24) for group in groups]
     longest = max((_length(label, 9.5) for label in labels), default=0)
@@ -346,13 +283,9 @@ def _points(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Ar
             rasterized=many,
             zorder=3,
         )
-        shape = {"marker": look.marker, "markersize": _marker_size(look) + 1}
+        shape = {"marker": look.marker, "markersize": look.size + 1}
         handles.append(Line2D([], [], color=look.colour, linestyle="none", **cast(Any, shape)))
     return handles
-
-
-def _marker_size(look: Look) -> float:
-    return {"*": 9.0, "D": 5.2, "d": 6.5}.get(look.marker, 6.2) + 1.0 * look.strong
 
 
 def _ticks_at_places(axes: Axes, places: np.ndarray[Any, np.dtype[np.float64]]) -> None:

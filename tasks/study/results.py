@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from tasks.study.claims import judged
+from tasks.study.content import ClaimLine, CostLine, ExperimentPart, StudyContent
 from tasks.study.experiments import EXPERIMENTS, SHOWN
 from tasks.study.figures import drawn
-from tasks.study.page import (
-    ClaimLine,
-    CostLine,
-    ExperimentPart,
-    StudyContent,
-    bic_markdown,
-    claims_markdown,
-    study_page,
-    verdict_counts,
-)
-from tasks.study.records import Chart, Example, measured_table
+from tasks.study.markdown import study_markdown
+from tasks.study.page import study_page
+from tasks.study.records import Example, measured_table
 from tasks.study.supplement import bic_table
 from tasks.study.trials import Done
 from urlr.ids import plural
@@ -41,8 +35,9 @@ class Cost:
     busy_seconds: float
     """Sum over the trials that were run now."""
     n_run: int
-    n_found: int
-    """Trials that an earlier run had done."""
+    n_failed: int = 0
+    sittings: int = 1
+    """How often the study was begun or gone on with."""
 
     @property
     def efficiency(self) -> float:
@@ -51,14 +46,33 @@ class Cost:
 
     def sentence(self) -> str:
         """In words."""
-        found = f" ({self.n_found:,} were there from before)" if self.n_found else ""
-        if not self.n_run:
-            return f"No trial had to be run{found}."
+        sittings = f" in {self.sittings} sittings" if self.sittings > 1 else ""
         return (
-            f"{plural(self.n_run, 'trial')}{found} in {self.wall_seconds / 60:.1f} min on "
+            f"{plural(self.n_run, 'trial')} in {self.wall_seconds / 60:.1f} min{sittings} on "
             f"{plural(self.workers, 'worker')}: {self.busy_seconds / 60:.1f} min of work, parallel "
             f"efficiency {self.efficiency:.0%}."
         )
+
+    def after(self, earlier: Cost | None) -> Cost:
+        """Both together, if an earlier sitting had as many workers."""
+        if earlier is None or earlier.workers != self.workers:
+            return self
+        return Cost(
+            self.workers,
+            earlier.wall_seconds + self.wall_seconds,
+            earlier.busy_seconds + self.busy_seconds,
+            earlier.n_run + self.n_run,
+            self.n_failed,
+            earlier.sittings + bool(self.n_run),
+        )
+
+
+def read_cost(out: Path) -> Cost | None:
+    """What earlier sittings of a study cost; None if there was none."""
+    try:
+        return Cost(**json.loads((out / "cost.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +97,8 @@ def write_results(
     progress: Callable[[str, float], None],
 ) -> StudySummary:
     """Judge the claims, draw the figures, write everything below `out`."""
+    cost = cost.after(read_cost(out))
+    (out / "cost.json").write_text(json.dumps(asdict(cost)))
     measured = measured_table([(one.unit, one.outcome) for one in done])
     kinds: dict[str, set[str]] = defaultdict(set)
     for one in done:
@@ -118,7 +134,7 @@ def write_results(
         cost_note=cost.sentence(),
     )
     (out / "index.html").write_bytes(study_page(content))
-    (out / "study.md").write_text(_markdown(content), encoding="utf-8")
+    (out / "study.md").write_text(study_markdown(content), encoding="utf-8")
     measured.to_csv(out / "measured.csv.gz", index=False)
     pd.DataFrame(claims).to_csv(out / "claims.csv", index=False)
     if bic:
@@ -129,7 +145,7 @@ def write_results(
 def _part(name: str, measured: pd.DataFrame, done: Sequence[Done], evidence: str) -> ExperimentPart:
     experiment = EXPERIMENTS[name]
     mine = measured[measured["experiment"] == name]
-    charts: list[Chart] = experiment.charts(mine, evidence)
+    charts = [chart for chart in experiment.charts(mine, evidence) if not chart.table.empty]
     return ExperimentPart(
         name=name,
         title=experiment.title,
@@ -167,40 +183,3 @@ def _costs(done: Sequence[Done]) -> list[CostLine]:
     for one in done:
         took[one.unit.experiment].append(one.cpu_seconds)
     return [CostLine(name, len(took[name]), sum(took[name])) for name in SHOWN if name in took]
-
-
-def _markdown(content: StudyContent) -> str:
-    """The study as a text with pictures beside it, for the documentation."""
-    text = [
-        f"# {content.title}",
-        "",
-        f"Made by `urlr study{' --quick' if content.kind == 'quick' else ''}` on {content.when}. "
-        + " ".join([verdict_counts(content.claims), *content.lines]),
-        "",
-        "## Claims",
-        "",
-        claims_markdown(content.claims),
-    ]
-    for heading, bic in content.bic:
-        text += ["", f"## BIC's choice, beside the paper's table: {heading.lower()}", ""]
-        text.append(bic_markdown(bic))
-    for part in content.parts:
-        text += ["", f"## {part.title}", "", f"{part.about} Data: {part.evidence}."]
-        for chart in part.charts:
-            caption = f" {chart.caption}" if chart.caption else ""
-            text += [
-                "",
-                f"![{chart.title}](figures/{chart.name}.png)",
-                "",
-                f"{chart.title}.{caption}",
-            ]
-        for title, table in part.tables:
-            text += ["", f"{title}:", "", _pipes(table)]
-    return "\n".join(text) + "\n"
-
-
-def _pipes(table: pd.DataFrame) -> str:
-    """A table as Markdown has it."""
-    rows = [list(map(str, table.columns)), ["---"] * table.shape[1]]
-    rows += [[str(cell).replace("|", "/") for cell in row] for row in table.itertuples(index=False)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -7,16 +7,10 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page
 
-from tasks.study.figures import METHODS, STAND_IN_WORDS
+from tasks.study.content import VERDICTS, ClaimLine, CostLine, ExperimentPart, StudyContent
 from tasks.study.learner import FEATURELESS, MAJORITY_SVM, RAW, URLR
-from tasks.study.page import (
-    VERDICTS,
-    ClaimLine,
-    CostLine,
-    ExperimentPart,
-    StudyContent,
-    study_page,
-)
+from tasks.study.looks import METHODS, STAND_IN_WORDS
+from tasks.study.page import study_page
 from tasks.study.records import STAND_IN, Chart, Example
 
 FG_NET = "FG-NET ages and features, simulated votes"

@@ -16,6 +16,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import urlr
+from tasks.study.baselines import bradley_terry_regression
 from urlr import baselines
 from urlr.arrays import Floats, Ints, Mask
 from urlr.features import feature_table
@@ -72,43 +73,13 @@ def majority_svm(votes: pd.DataFrame, features: pd.DataFrame, seed: int) -> pd.S
     return baselines.majority_vote_svm(votes, features, ridge="tuned", seed=seed)
 
 
-STRENGTH_RIDGES = (0.1, 0.3, 1.0)
-REGRESSION_RIDGES = np.logspace(-3, 3, 13)
-"""Times the number of compared items."""
-
-
 def bradley_terry_ridge(votes: pd.DataFrame, features: pd.DataFrame, seed: int) -> pd.Series[Any]:
-    """Bradley-Terry strengths, then their ridge regression on the features.
-
-    Both ridges are tuned together by the log loss of votes on items left out.
-    """
+    """Bradley-Terry strengths, then their ridge regression on the features, both ridges tuned."""
     pairs = _Pairs.of(votes, features)
-    loss = np.zeros(len(STRENGTH_RIDGES) * REGRESSION_RIDGES.size)
-    for train, held in pairs.item_folds(np.random.default_rng(seed)):
-        fits = [fit for ridge in STRENGTH_RIDGES for fit in _strengths_regressed(train, ridge)]
-        loss += [held.loss(pairs.values @ fit) for fit in fits]
-    of_strengths, of_regression = divmod(int(np.argmin(loss)), REGRESSION_RIDGES.size)
-    fits = _strengths_regressed(pairs, STRENGTH_RIDGES[of_strengths])
-    return pairs.scored(pairs.values @ fits[of_regression])
-
-
-def _strengths_regressed(pairs: _Pairs, ridge: float) -> list[Floats]:
-    """Coefficients of the regression of Bradley-Terry strengths, per ridge of the regression.
-
-    Votes do not say how unconnected groups of items compare: the regression is within groups.
-    """
-    votes = pairs.table()
-    strengths = baselines.bradley_terry(votes, ridge=ridge)
-    group = urlr.comparison_graph(votes).components()
-    rows = pd.DataFrame(pairs.values[strengths.index.to_numpy(np.int64)])
-    x = (rows - rows.groupby(group).transform("mean")).to_numpy()
-    y = strengths.to_numpy() - strengths.groupby(group).transform("mean").to_numpy()
-    scales, directions = np.linalg.eigh(x.T @ x)
-    pull = directions.T @ (x.T @ y)
-    return [
-        directions @ (pull / (np.maximum(scales, 0.0) + relative * y.size))
-        for relative in REGRESSION_RIDGES
-    ]
+    graph = urlr.comparison_graph(pairs.table())
+    graph = graph.with_features(pairs.values[graph.items.to_numpy(np.int64)])
+    coefficients = bradley_terry_regression(graph, rng=np.random.default_rng(seed))
+    return pairs.scored(pairs.values @ coefficients)
 
 
 LOGISTIC_RIDGES = np.logspace(-4, 1, 11)

@@ -1,0 +1,82 @@
+"""`urlr study` as a user meets it: trials on real workers, resumed, refused, stopped."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from commands import Urlr, until
+from pipeline import Place, PrefectApi, only_progress
+
+
+@pytest.fixture(scope="module")
+def place(new_place) -> Place:
+    made: Place = new_place()
+    return made
+
+
+def trials(folder: Path) -> list[Path]:
+    return sorted(folder.glob("trials/*/*.json"))
+
+
+def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_api: PrefectApi):
+    ran = place.urlr("study", "figure2", "--out", "found", "--workers", "2")
+    assert ran.returncode == 0, ran.stderr
+    assert only_progress(ran.stderr), ran.stderr
+    assert "16  holds partly" in ran.stdout
+    assert "18 of 19 claims rest on experiments not run here." in ran.stdout
+    assert "5 trials in" in ran.stdout
+    out = place.directory / "found"
+    assert len(trials(out)) == 5
+    for name in ("index.html", "study.md", "claims.csv", "measured.csv.gz"):
+        assert (out / name).stat().st_size > 0
+    for ending in ("png", "svg", "csv"):
+        assert (out / "figures" / f"figure2.{ending}").stat().st_size > 0
+    runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["study"]}})
+    (run,) = (run for run in runs if run["parameters"]["out"] == str(out.resolve()))
+    tasks = prefect_api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
+    assert {task["name"] for task in tasks} == {
+        f"figure2/{json.loads(path.read_text())['unit'].split('/', 1)[1]}" for path in trials(out)
+    }
+    assert "study-claims" in prefect_api.artifacts(run)
+
+    before = {path: path.stat().st_mtime_ns for path in trials(out)}
+    trials(out)[0].write_text("cut off")
+    again = place.urlr("study", "figure2", "--out", "found")
+    assert again.returncode == 0, again.stderr
+    assert "6 trials in" in again.stdout
+    assert "in 2 sittings" in again.stdout
+    kept = [path for path in trials(out) if path.stat().st_mtime_ns == before[path]]
+    assert len(kept) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["imgae"], "there is no experiment 'imgae'"),
+        (["image", "--data", "nowhere"], "--data nowhere is no folder."),
+        (["image", "--data", "."], "has no table 'items'"),
+        (["quality"], "quality run on real votes only; give their folder with --data."),
+        (["figure2", "--workers", "0"], "--workers 0 can do nothing"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused_at_once_in_one_line(place, options, words):
+    done = place.urlr("study", *options, "--out", "none")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (place.directory / "none").exists()
+
+
+def test_a_study_that_is_stopped_keeps_what_it_has(urlr: Urlr):
+    running = urlr.start("study", "supplement", "--quick", "--out", "found")
+    out = urlr.work / "found"
+    until(lambda: len(trials(out)) >= 2 or running.process.poll() is not None)
+    done = running.end(signal_sent=signal.SIGINT, to_all=True)
+    assert done.code == 130, done
+    assert done.complaint == "urlr: stopped before the end."
+    kept = trials(out)
+    assert 2 <= len(kept) < 9
+    assert not list(out.rglob("*.tmp"))
+    assert not (out / "index.html").exists()
+    assert all(json.loads(path.read_text())["rows"] for path in kept)

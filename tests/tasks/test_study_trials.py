@@ -1,0 +1,198 @@
+"""Trials on disk, experiments by name, real data that is not right, and what was measured."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.study import sources
+from tasks.study.experiments import EXPERIMENTS, SHOWN, chosen_names, found_data
+from tasks.study.records import Outcome, Row, Unit, curves, mean_of, measured_table, paired
+from tasks.study.sources import StudyDataError
+from tasks.study.trials import carried_out, read_done, trials_of
+
+
+def cycles(out):
+    return trials_of(["figure2"], {}, out, quick=True)
+
+
+def test_a_trial_that_was_run_is_read_back_as_it_was(tmp_path):
+    trial = cycles(tmp_path)[2]
+    assert read_done(trial) is None
+    assert carried_out(trial) > 0
+    done = read_done(trial)
+    expected = EXPERIMENTS["figure2"].run(trial.unit)
+    assert done.outcome == expected
+    assert done.unit == trial.unit
+
+
+@pytest.mark.parametrize("damage", [lambda text: text[:40], lambda text: "[]", lambda text: "{}"])
+def test_a_damaged_trial_is_run_again(tmp_path, damage):
+    trial = cycles(tmp_path)[0]
+    carried_out(trial)
+    trial.path.write_text(damage(trial.path.read_text()))
+    assert read_done(trial) is None
+
+
+def test_a_trial_of_other_code_or_data_is_run_again(tmp_path):
+    trial = cycles(tmp_path)[0]
+    carried_out(trial)
+    content = json.loads(trial.path.read_text())
+    trial.path.write_text(json.dumps(content | {"key": "another"}))
+    assert read_done(trial) is None
+
+
+def test_trials_of_changed_data_have_another_key(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "votes.csv").write_text("winner,loser\na,b\n")
+    before = trials_of(["image"], {"image": data}, tmp_path, quick=True)
+    (data / "votes.csv").write_text("winner,loser\nb,a\n")
+    after = trials_of(["image"], {"image": data}, tmp_path, quick=True)
+    assert all(one.key != two.key for one, two in zip(before, after, strict=True))
+
+
+def test_no_two_trials_share_a_file_or_a_name(tmp_path):
+    trials = trials_of(list(EXPERIMENTS), {}, tmp_path, quick=False)
+    assert len({trial.path for trial in trials}) == len(trials)
+    assert len({trial.unit.name for trial in trials}) == len(trials)
+
+
+def test_the_paper_s_trial_counts_are_the_defaults():
+    def trials(name):
+        return len({number for _, number in EXPERIMENTS[name].units(False)})
+
+    assert {name: trials(name) for name in ("image", "video", "age", "pubfig")} == {
+        "image": 10,
+        "video": 10,
+        "age": 10,
+        "pubfig": 10,
+    }
+    assert len({setting for setting, _ in EXPERIMENTS["video"].units(False)}) == 14
+
+
+def test_experiments_are_chosen_by_name_and_family():
+    assert set(chosen_names([])) == set(EXPERIMENTS) == set(SHOWN)
+    assert chosen_names(["attributes"]) == ["pubfig", "scene"]
+    with pytest.raises(StudyDataError, match=r"no experiment 'imgae'.*Did you mean image\?"):
+        chosen_names(["imgae"])
+
+
+def test_settings_of_a_trial_share_their_random_numbers():
+    one, two = (Unit("image", setting, 3) for setting in ("density 0.1", "density 1"))
+    assert one.rng("split").random() == two.rng("split").random()
+    assert one.rng("split").random() != Unit("image", "density 0.1", 4).rng("split").random()
+
+
+def written(folder, **tables):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def images(**changed):
+    tables = {
+        "items": pd.DataFrame({"item": list("abcd"), "truth": [1.0, 2.0, 3.0, 4.0]}),
+        "features": pd.DataFrame({"item": list("abcd"), "x": [0.1, 0.2, 0.5, 0.4]}),
+        "votes": pd.DataFrame({"winner": ["b", "c", "d"], "loser": ["a", "b", "c"]}),
+    }
+    return {name: table for name, table in (tables | changed).items() if table is not None}
+
+
+def looked_at(data):
+    return found_data(["image"], data, named=True, given=True)
+
+
+def test_real_files_are_found_in_their_folder_or_named_directly(tmp_path):
+    folder = written(tmp_path / "image", **images())
+    assert looked_at(tmp_path) == {"image": folder}
+    assert looked_at(folder) == {"image": folder}
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        (images(votes=None), ["no table 'votes'", "votes.parquet, votes.csv", "winner, loser"]),
+        (images(items=pd.DataFrame({"item": ["a"]})), ["lacks 1 column (truth)"]),
+        (
+            images(votes=pd.DataFrame({"winner": ["b", "x"], "loser": ["a", "a"]})),
+            ["1 of 2 rows name items", "(x)"],
+        ),
+        (
+            images(features=pd.DataFrame({"item": ["a", "b"], "x": [1.0, 2.0]})),
+            ["2 of 4 items have no features", "c", "d"],
+        ),
+        (
+            images(features=pd.DataFrame({"item": list("abcd"), "x": [1, 2, np.inf, 4]})),
+            ["1 feature values are missing or infinite"],
+        ),
+        (images(votes=pd.DataFrame({"winner": [], "loser": []})), ["has no rows"]),
+        (
+            images(votes=pd.DataFrame({"winner": ["b", None], "loser": ["a", "a"]})),
+            ["1 of 2 rows have no winner"],
+        ),
+        (
+            images(features=pd.DataFrame({"item": list("aabcd"), "x": range(5)})),
+            ["name 1 item twice (a)"],
+        ),
+    ],
+)
+def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, words):
+    written(tmp_path / "image", **tables)
+    with pytest.raises(StudyDataError) as caught:
+        looked_at(tmp_path)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_data_that_is_asked_for_and_missing_is_an_error_else_a_stand_in(tmp_path):
+    with pytest.raises(StudyDataError, match="is no folder"):
+        looked_at(tmp_path / "nowhere")
+    with pytest.raises(StudyDataError, match="has no table 'items'"):
+        looked_at(tmp_path)
+    found = found_data(["image", "video"], tmp_path, named=False, given=True)
+    assert found == {"image": None, "video": None}
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path):
+    (tmp_path / "items.parquet").write_bytes(b"not parquet")
+    with pytest.raises(StudyDataError, match=r"items.parquet cannot be read"):
+        sources.read_table(tmp_path, "items", ["item"])
+
+
+def measured():
+    values = {(0, "A"): 1.0, (0, "B"): 0.5, (1, "A"): 2.0, (1, "B"): 1.0}
+    return measured_table(
+        [
+            (Unit("x", "s", trial), Outcome("made", [Row("m", method, 0.0, value)]))
+            for (trial, method), value in values.items()
+        ]
+    )
+
+
+def test_differences_are_paired_by_trial():
+    gain = paired(measured(), "A", "B", measure="m")
+    assert gain.mean == pytest.approx(0.75)
+    assert gain.error == pytest.approx(0.25)  # of 0.5 and 1.0
+    assert gain.clear
+
+
+def test_one_trial_is_never_clear():
+    gain = paired(measured().query("trial == 0"), "A", "B", measure="m")
+    assert math.isnan(gain.error)
+    assert not gain.clear
+
+
+def test_what_was_not_measured_is_said():
+    with pytest.raises(KeyError, match="nothing was measured"):
+        mean_of(measured(), measure="another")
+    with pytest.raises(KeyError, match="no trial has both 'A' and 'C'"):
+        paired(measured(), "A", "C", measure="m")
+
+
+def test_curves_have_mean_error_and_count():
+    table = curves(measured(), measure="m").set_index("series")
+    assert list(table.loc["A", ["mean", "error", "n"]]) == [1.5, 0.5, 2]
