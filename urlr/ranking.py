@@ -15,8 +15,7 @@ from urlr.ridge import gradient_scale, ridge_coefficients, ridge_solve
 Ranking = Literal["ridge", "svm"]
 
 _FOLDS = 5
-CANDIDATES: Floats = np.logspace(-6, 2, 17)
-"""Ridges tried, times the mean diagonal of X'X."""
+_CANDIDATES = np.logspace(-6, 2, 17)  # times the mean diagonal of X'X
 _SVM_ITERATIONS = 200
 
 
@@ -100,11 +99,7 @@ def _convex_step(
 
 
 def tuned_ridge(
-    graph: ComparisonGraph,
-    *,
-    rng: np.random.Generator,
-    ranking: Ranking = "ridge",
-    candidates: Floats = CANDIDATES,
+    graph: ComparisonGraph, *, rng: np.random.Generator, ranking: Ranking = "ridge"
 ) -> float:
     """Ridge whose scores best predict votes on items left out of the fit.
 
@@ -121,7 +116,7 @@ def tuned_ridge(
         raise FeatureError("a tuned ridge needs item features; without them give a number.")
     everything = np.ones(graph.n_edges, np.bool_)
     whole = _Moments.of(graph, everything)
-    candidates = candidates * float(np.diag(whole.gram).mean())
+    candidates = _CANDIDATES * float(np.diag(whole.gram).mean())
     fold = rng.permutation(graph.n_items) % min(_FOLDS, graph.n_items)
     loss = np.zeros(candidates.size)
     for held in range(int(fold.max()) + 1):

@@ -1,6 +1,6 @@
 """One set of votes on items with features, and what each method makes of it; shared steps once.
 
-Every method tunes its penalty on items left out, over the same candidates; none is favoured.
+Every method tunes its penalty on items left out (`tuning.py`, `baselines.py`); none is favoured.
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ import pandas as pd
 
 import urlr
 from tasks.study.baselines import bradley_terry_regression, share_regression
+from tasks.study.tuning import tuned_ridge
 from urlr.arrays import Floats, Ints, Mask
 from urlr.baselines import bradley_terry, majority
 from urlr.graph import ComparisonGraph, comparison_graph
 from urlr.metrics import outlier_auc
 from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, say_of
 from urlr.path import OutlierPath, outlier_path
-from urlr.ranking import Ranking, ranking_coefficients, tuned_ridge
+from urlr.ranking import Ranking, ranking_coefficients
 from urlr.rates import held_out_rate, information_choice
 from urlr.spaces import original_space, reduced_space
 from urlr.votes import vote_table
 
-RIDGES = np.logspace(-4, 2, 7)
-"""Candidates of every method, times the mean diagonal of X'X: a grid twice as fine changed no
-method's distance by more than its standard error and took twice the time."""
 DEEPEST = 0.6
 """Share of the edges to which paths are followed; beyond, edges are ordered by their residual."""
 
@@ -141,9 +139,8 @@ class Learner:
         return self.tuned(self.graph, self.ranking)
 
     def tuned(self, graph: ComparisonGraph, ranking: Ranking) -> float:
-        """Ridge whose scores best foretell votes on items left out."""
-        rng = np.random.default_rng(self.seed)
-        return tuned_ridge(graph, rng=rng, ranking=ranking, candidates=RIDGES)
+        """Ridge whose scores best foretell the order of votes on items left out."""
+        return tuned_ridge(graph, ranking=ranking, rng=np.random.default_rng(self.seed))
 
     def fitted(
         self, graph: ComparisonGraph, *, ranking: Ranking | None = None, ridge: float | None = None
