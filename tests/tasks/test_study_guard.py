@@ -50,8 +50,9 @@ def test_pruning_a_quarter_costs_nothing_when_a_quarter_is_wrong(faces):
 
 
 def test_error_free_pairs_are_the_upper_bound(faces):
+    bound = max(faces["tau", age.TRUTH], faces["tau", age.TRUTH_STRAIGHT])
     for name in (RAW, URLR, FEATURELESS, DEFAULT):
-        assert faces["tau", age.TRUTH] > faces["tau", name]
+        assert bound > faces["tau", name]
 
 
 def test_the_paper_s_ridge_loses_more_than_pruning_gains():
