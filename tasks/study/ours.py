@@ -24,9 +24,7 @@ CROWDS: dict[str, dict[str, Any]] = {
     "a fifth random": {"shares": AnnotatorShares(careless=0.2)},
     "a fifth reversed": {"shares": AnnotatorShares(reversed=0.2)},
     "campaign": {"shares": AnnotatorShares(campaign=0.2), "campaign_votes": 0.2},
-    "campaign in disguise": {
-        "shares": AnnotatorShares(campaign=0.2), "campaign_votes": 0.2, "disguised": True
-    },
+    "campaign in disguise": {"campaign_votes": 0.2, "disguised": True},
     "minority taste": {"shares": AnnotatorShares(minority=0.25)},
 }  # fmt: skip
 NEVER = "urlr's default, never pruned"
@@ -60,20 +58,25 @@ def run(unit: Unit) -> Outcome:
     """All methods on one crowd, from sparse to dense; judged on items nobody compared."""
     rows: list[Row] = []
     for density in (10,) if unit.quick else DENSITIES:
-        made = crowd(
-            rng=unit.rng(f"crowd/{density}"),
-            n_items=ITEMS,
-            n_features=20,
-            n_votes=density * ITEMS,
-            n_annotators=40,
-            private=0.2,
-            curvature=0.15,
-            feature_noise=0.3,
-            error_ratio=0.1,
-            **CROWDS[unit.setting],
-        )
+        made = drawn_crowd(unit.setting, density, unit.rng(f"crowd/{density}"))
         rows += _judged(made, unit, density)
     return Outcome(EVIDENCE, rows)
+
+
+def drawn_crowd(setting: str, density: int, rng: np.random.Generator) -> Crowd:
+    """A crowd with so many votes an item, spoiled as the setting says."""
+    return crowd(
+        rng=rng,
+        n_items=ITEMS,
+        n_features=20,
+        n_votes=density * ITEMS,
+        n_annotators=40,
+        private=0.2,
+        curvature=0.15,
+        feature_noise=0.3,
+        error_ratio=0.1,
+        **CROWDS[setting],
+    )
 
 
 def _judged(made: Crowd, unit: Unit, density: int) -> list[Row]:

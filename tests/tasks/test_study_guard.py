@@ -79,6 +79,22 @@ def test_the_path_wins_with_many_outliers_and_all_win_with_few():
     assert many["tpr, random signs", supplement.BIC, 9.0] < 0.1
 
 
+SPOILERS = {
+    "honest": set(),
+    "a fifth random": {"careless"},
+    "a fifth reversed": {"reversed"},
+    "campaign": {"campaign"},
+    "campaign in disguise": {"campaign"},
+    "minority taste": {"minority"},
+}
+
+
+@pytest.mark.parametrize("setting", ours.CROWDS)
+def test_every_crowd_is_spoiled_as_it_says(setting):
+    made = ours.drawn_crowd(setting, 10, np.random.default_rng(0))
+    assert set(made.planted[made.wrong]) == {"good"} | SPOILERS[setting]
+
+
 def test_a_campaign_is_withstood_by_the_default():
     found = means("ours", "campaign", 2)
     tau = "tau, compared items"
