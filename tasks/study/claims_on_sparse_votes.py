@@ -68,13 +68,15 @@ def order_of_methods(rows: pd.DataFrame) -> Finding:
     parts = [*map(ahead, steps.values()), at[0].mean > at[1].mean and ahead(at[0])]
     measured = "; ".join(f"{name}: {gain}" for name, gain in steps.items())
     measured += f"; Maj-Vot-2 behind URLR by {at[0]} when sparsest, {at[1]} when densest"
+    turned = [name for name, gain in steps.items() if gain.clear and gain.mean < 0]
+    unclear = [name for name, gain in steps.items() if not gain.clear]
     why = ""
     if not all(parts):
         why = (
-            "Maj-Vot-2 is tuned on items left out here: its share of wins is a noisy target, but a "
-            "target for every item, so with a proper ridge it is not the worst."
-            if not ahead(steps[f"{MAJORITY_SVM} before {MAJORITY_SHARE}"])
-            else "Not every step of the order is clear."
+            (f"The other way round: {', '.join(turned)}. " if turned else "")
+            + (f"Not clear: {', '.join(unclear)}. " if unclear else "")
+            + "Every method is tuned on items left out here; Maj-Vot-2's share of wins is a noisy "
+            "target, but one for every item, which helps it where votes are few."
         )
     return Finding(verdict_of(parts), measured, why)
 
