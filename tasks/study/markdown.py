@@ -48,7 +48,7 @@ def study_markdown(content: StudyContent) -> str:
         for chart in part.charts:
             title = _escaped(chart.title)
             caption = f" {_escaped(chart.caption)}" if chart.caption else ""
-            text += ["", f"![{title}](figures/{chart.name}.png)", "", f"{title}.{caption}"]
+            text += ["", f"![{title}](figures/{chart.name}.svg)", "", f"{title}.{caption}"]
         for title, table in part.tables:
             text += ["", f"{_escaped(title)}:", "", _frame(table)]
     return "\n".join(text) + "\n"

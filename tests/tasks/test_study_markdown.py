@@ -46,7 +46,7 @@ def test_the_text_has_claims_bic_pictures_and_tables():
     text = study_markdown(replace(content_of(), bic=[("Both ways", bic_table())], kind="quick"))
     assert text.startswith("# text\n\nMade by `urlr study --quick` on text. Of 1 claim, 1 holds.")
     assert "## BIC's choice, beside the paper's table: both ways\n\n|  | ONR = 4 |" in text
-    assert text.count("![text](figures/example.png)\n\ntext. text\n") == 3
+    assert text.count("![text](figures/example.svg)\n\ntext. text\n") == 3
     assert text.endswith("text:\n\n| text | value |\n| --- | --- |\n| text | 0.5 |\n")
 
 
