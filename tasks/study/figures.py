@@ -33,8 +33,8 @@ _RESOLUTION = 160
 _INK, _SOFT = "#1b2530", "#5b6773"
 _DASHED: Any = (0, (4, 3))
 _ERRORS_ON_BARS: Any = (
-    {"ecolor": "white", "elinewidth": 2.1, "capthick": 2.1, "capsize": 2.0},
-    {"ecolor": "#222222", "elinewidth": 0.9, "capthick": 0.9, "capsize": 1.4},
+    {"ecolor": "white", "elinewidth": 1.7, "capthick": 1.5, "capsize": 1.7},
+    {"ecolor": "#222222", "elinewidth": 0.8, "capthick": 0.8, "capsize": 1.3},
 )
 """Twice: dark on white can be seen on every colour."""
 _MANY = 15
@@ -154,7 +154,8 @@ def _figure(chart: Chart) -> Figure:
     axes.set_xlabel(textwrap.fill(shown(chart.x, 160), 80))
     axes.set_ylabel(textwrap.fill(shown(chart.y, 90), 44))
     axes.tick_params(labelsize=9.5)
-    plot_height = _PLOT_HEIGHT - _marks(axes, chart.marks)
+    plot_height = _PLOT_HEIGHT + figure.get_figheight() - height - _marks(axes, chart.marks)
+    height = figure.get_figheight()
     rect = (0.008, below / height, 0.984, plot_height / height)
     figure.set_layout_engine("constrained", rect=rect, w_pad=0.02, h_pad=0.03)
     _headings(figure, title, said, stand_in=chart.evidence.startswith(STAND_IN))
@@ -194,6 +195,9 @@ def _lines(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Art
         at, mean, error = (rows[c].to_numpy(np.float64) for c in ("at", "mean", "error"))
         many = at.size > _MANY
         order = 4 if look.strong else 3
+        level = at.size > 1 and np.ptp(mean) == 0
+        if level:  # a method that the axis does not concern: one error is all there is to show
+            error = np.where(np.arange(at.size) == at.size - 1, error, np.nan)
         if many:
             axes.fill_between(
                 at, mean - error, mean + error, color=look.colour, alpha=0.15, lw=0, zorder=2
@@ -219,7 +223,7 @@ def _lines(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Art
             markersize=look.size,
             markeredgecolor="white",
             markeredgewidth=0.6,
-            markevery=(k % every, every) if many else None,
+            markevery=[-1] if level else (k % every, every) if many else None,
             zorder=order,
         )
         handles.append(line)
@@ -253,6 +257,9 @@ def _bars(axes: Axes, table: pd.DataFrame, styles: dict[str, Look]) -> list[Arti
     crowded = len(labels) * (longest + 8) > _WIDTH * 72 * 0.88
     turned: dict[str, Any] = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(range(len(labels)), labels, **(turned if crowded else {}))
+    figure = axes.get_figure(root=True)
+    if crowded and figure is not None:  # turned labels take room that the plot had
+        figure.set_figheight(figure.get_figheight() + 0.62 * longest / 72)
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, max(len(labels), 1) - 0.4)
     axes.axhline(0, color="#8a949e", linewidth=0.8)
