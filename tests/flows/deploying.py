@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ from waiting import until
 
 from tasks.store import Store
 
+_ASKED = 10
+"""How often the server is asked before a test takes its 503 for an answer."""
 OVER = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 COMMANDS = """\
 import shlex, sys
@@ -67,8 +72,15 @@ class Team:
             {"Content-Type": "application/json"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            said = answer.read()
+        for left in reversed(range(_ASKED)):
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    said = answer.read()
+                break
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.SERVICE_UNAVAILABLE or not left:
+                    raise
+                time.sleep(1)  # the server's database is locked; Prefect's own client asks again
         return json.loads(said) if said else None
 
     def deployments(self) -> dict[str, dict[str, Any]]:
