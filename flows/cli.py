@@ -30,6 +30,7 @@ examples:
   urlr score ranking new_features.csv --out scores.csv
   urlr import arena battles.jsonl --out votes.parquet
   urlr nightly --store s3://team/urlr
+  urlr doctor --store s3://team/urlr
   urlr study --quick
 
 `urlr COMMAND --help` tells more.
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.run is None:
             parser.print_help(sys.stderr)
             return 2
-        return _guarded(arguments)
+        return _guarded(arguments) if arguments.loads else _unloaded(arguments)
     except BrokenPipeError:  # whoever read our output has seen enough
         # Python flushes stdout once more at exit; let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,6 +99,18 @@ def _guarded(arguments: argparse.Namespace) -> int:
         return _complain(f"{where}{error.strerror or error}")
     except MemoryError:
         return _complain("not enough memory for this many votes and features.")
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _unloaded(arguments: argparse.Namespace) -> int:
+    """Run a command that is to say what cannot be loaded, and so loads what it needs itself."""
+    run: Callable[[argparse.Namespace], int] = arguments.run
+    try:
+        with ended_by_signals():
+            return run(arguments)
+    except OSError:
+        raise
     except Exception as error:
         return _unexpected(error)
 
@@ -161,6 +174,7 @@ def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) ->
 
 
 def _parser() -> argparse.ArgumentParser:
+    from flows.doctor_command import add_doctor
     from flows.import_command import add_import
     from flows.nightly_command import add_nightly_commands
     from flows.report_command import add_report
@@ -168,13 +182,14 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
-    parser.set_defaults(run=None)
+    parser.set_defaults(run=None, loads=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     add_fit(commands, say=_say)
     _add_score(commands)
     add_import(commands, say=_say)
     add_nightly_commands(commands, say=_say)
     add_report(commands, say=_say)
+    add_doctor(commands, say=_say)
     add_study(commands, say=_say)
     return parser
 

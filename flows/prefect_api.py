@@ -46,26 +46,33 @@ def with_prefect(progress: Progress) -> Iterator[None]:
         else "starting Prefect, some 15 s"
     )
     with _told_while_waiting(progress, what):
-        _check_api(address)
+        check_api(address)
     yield
 
 
-def _check_api(address: str | None) -> None:
-    """Raise if Prefect's API gives no answer; one of our own is started by asking."""
+def check_api(address: str | None) -> None:
+    """Raise if Prefect's API gives no answer, or not to us; our own is started by asking."""
     from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
 
+    failure: Exception | None
     try:
         with get_client(sync_client=True) as client:
             failure = client.api_healthcheck()
-    except RuntimeError as error:
+            if failure is None:
+                client.api_version()  # of its health it tells anybody
+    except (RuntimeError, PrefectHTTPStatusError) as error:
         failure = error
-    if failure is not None:
-        where = f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
-        why = shown(redacted(str(failure)), 200)
-        raise NightError(
-            f"{where} gives no answer ({why}); check PREFECT_API_URL, or unset it to have one "
-            "started for the night."
-        )
+    if failure is None:
+        return
+    where = f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
+    if isinstance(failure, PrefectHTTPStatusError) and failure.response.status_code in (401, 403):
+        raise NightError(f"{where} refuses us; check PREFECT_API_AUTH_STRING or PREFECT_API_KEY.")
+    why = shown(redacted(str(failure)), 200)
+    raise NightError(
+        f"{where} gives no answer ({why}); check PREFECT_API_URL, or unset it to have one "
+        "started for the night."
+    )
 
 
 def outcome_of(state: Any, kind: type[T]) -> T:
@@ -91,7 +98,7 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
 
 def _serve(schedule: Any, settings: Settings, own: str | None, when: str, say: Say) -> None:
     with _server(own, say):
-        _check_api(os.environ["PREFECT_API_URL"])
+        check_api(os.environ["PREFECT_API_URL"])
         from prefect.client.schemas.objects import (
             ConcurrencyLimitConfig,
             ConcurrencyLimitStrategy,

@@ -25,6 +25,8 @@ _SECRETS = {
     "AWS_ACCESS_KEY_ID": 16,
     "MLFLOW_TRACKING_PASSWORD": 4,
     "MLFLOW_TRACKING_TOKEN": 4,
+    "PREFECT_API_AUTH_STRING": 4,
+    "PREFECT_API_KEY": 4,
 }
 """Variables never shown, and the shortest value that can be told from ordinary words."""
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:]*:(?!\d*(?:/|\s|$))\S*)@")
@@ -54,6 +56,14 @@ class Changed(StoreError):  # noqa: N818
 
 class Unreachable(StoreError):  # noqa: N818
     """The store gave no answer, or none in time; a later call may succeed."""
+
+
+class DeniedError(StoreError):
+    """Whoever asked may not do that."""
+
+
+class DigestError(StoreError):
+    """The bytes that came do not have the digest that was announced; nothing was written."""
 
 
 class UnsupportedError(StoreError):
@@ -258,6 +268,11 @@ class Directory:
         except OSError as error:
             failure = self._failure(key, "cannot be written", error)
         raise failure
+
+    def may_write(self, key: str) -> bool:
+        """Whether the permissions of the nearest directory that exists allow it."""
+        above = next(path for path in (self.root / key).parents if path.exists())
+        return above.is_dir() and os.access(above, os.W_OK | os.X_OK)
 
     def remove(self, key: str) -> None:
         """Remove a file, if it is there."""

@@ -8,6 +8,7 @@ the libraries that need them read them from the environment.
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import json
 import os
@@ -219,7 +220,7 @@ class Settings(BaseSettings):
         return (
             init_settings,
             env_settings,
-            TomlConfigSettingsSource(settings_cls, toml_file=_file()),
+            TomlConfigSettingsSource(settings_cls, toml_file=settings_file()),
         )
 
 
@@ -248,14 +249,15 @@ def load_settings(**given: Any) -> Settings:
     return settings
 
 
-def _file() -> Path:
+def settings_file() -> Path:
+    """The file that settings are read from, if it is there."""
     return Path(os.environ.get(f"{PREFIX}CONFIG", FILE))
 
 
 def _check_file() -> None:
     import tomllib
 
-    path = _file()
+    path = settings_file()
     if not path.is_file():
         if f"{PREFIX}CONFIG" in os.environ:
             raise SettingsError(f"{PREFIX}CONFIG names {shown(path, 200)}, which is not there.")
@@ -266,21 +268,38 @@ def _check_file() -> None:
         raise SettingsError(f"{shown(path, 200)} cannot be read: {shown(error, 200)}.") from None
 
 
+def unknown_variables() -> dict[str, str | None]:
+    """Variables URLR_... that are no settings, each with the name that was likely meant."""
+    known, groups = _names()
+    found: dict[str, str | None] = {}
+    for name in os.environ:
+        setting, parts, part = name.upper().partition("__")
+        if name.upper().startswith(PREFIX) and setting not in (groups if parts else known):
+            likely = [*sorted(known), *(f"{group}__{part}" for group in sorted(groups) if parts)]
+            found[name] = next(iter(difflib.get_close_matches(name.upper(), likely, n=1)), None)
+    return found
+
+
+def _names() -> tuple[set[str], set[str]]:
+    """Variables that are known, and those of them that have parts."""
+    names = (*Settings.model_fields, "config", "debug")
+    return (
+        {f"{PREFIX}{name.upper()}" for name in names},
+        {f"{PREFIX}{name.upper()}" for name in _GROUPS},
+    )
+
+
 def _check_names() -> None:
     """Refuse a misspelt variable, which would else be passed over in silence."""
-    names = (*Settings.model_fields, "config", "debug")
-    known = {f"{PREFIX}{name.upper()}" for name in names}
-    groups = {f"{PREFIX}{name.upper()}" for name in _GROUPS}
+    known, groups = _names()
+    for name in unknown_variables():
+        raise SettingsError(
+            f"the environment sets {shown(name)}, which is no setting of urlr; known are "
+            f"{', '.join(sorted(known))}."
+        )
     for name, value in os.environ.items():
-        if not name.upper().startswith(PREFIX):
-            continue
-        setting, parts, _ = name.upper().partition("__")
-        if setting not in (groups if parts else known):
-            raise SettingsError(
-                f"the environment sets {shown(name)}, which is no setting of urlr; known are "
-                f"{', '.join(sorted(known))}."
-            )
-        if setting in groups and not parts and not _is_object(value):
+        setting = name.upper()
+        if setting in groups and not _is_object(value):
             raise SettingsError(
                 f"{setting} ({shown(value)}) is no JSON object; set its parts one by one, by "
                 f"{setting}__..., or in {FILE}."

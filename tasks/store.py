@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 from tasks.formats import media_type, shown_path
 from tasks.objects import (
     Changed,
+    DeniedError,
+    DigestError,
     Directory,
     Exists,
     Found,
@@ -72,6 +74,8 @@ _DENIED = {
     "InvalidToken",
     "SignatureDoesNotMatch",
 }
+_NO_DIGEST = "AAAAAAAAAAAAAAAAAAAAAA=="
+"""An MD5 that nothing has."""
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 T = TypeVar("T")
@@ -141,6 +145,10 @@ class Store:
         """
         return self._objects().read(checked_key(key), etag)
 
+    def find(self, key: str) -> Found:
+        """One object, as a listing shows it; NotThere if there is none."""
+        return self._objects().find(checked_key(key))
+
     def read_span(self, key: str, start: int, stop: int, *, etag: str) -> bytes:
         """The bytes from `start` up to `stop` of an object that was listed; raises as `read`."""
         if stop <= start:
@@ -170,6 +178,10 @@ class Store:
     def remove(self, key: str) -> None:
         """Remove an object; no error if it is gone already."""
         self._objects().remove(checked_key(key))
+
+    def may_write(self, key: str) -> bool:
+        """Whether an object could be written under a new key; nothing is."""
+        return self._objects().may_write(checked_key(key))
 
     def probe_conditional_writes(self) -> bool:
         """Whether a second create of one key fails here, as it must; leaves nothing behind."""
@@ -277,6 +289,13 @@ class _Bucket:
             time.sleep(pause)  # the answer broke off after it began, which nobody else retries
         return self._done(content, key, end - time.monotonic())
 
+    def find(self, key: str) -> Found:
+        async def head(client: Any) -> dict[str, Any]:
+            return dict(await client.head_object(Bucket=self.name, Key=self._full(key)))
+
+        answer = self._done(head, key, self.deadline)
+        return _found({"Key": key, "Size": answer["ContentLength"], **answer}, 0)
+
     def create(self, key: str, data: bytes) -> None:
         """Put if absent; after a refusal or a lost answer, look what lies there.
 
@@ -314,13 +333,24 @@ class _Bucket:
     def replace(self, key: str, data: bytes) -> None:
         self._put(key, data, self.deadline)
 
-    def _put(self, key: str, data: bytes, seconds: float, **condition: str) -> None:
+    def _put(self, key: str, data: bytes, seconds: float, **further: str) -> None:
         sent = {"Bucket": self.name, "Key": self._full(key), "ContentType": media_type(key)}
 
         async def put(client: Any) -> None:
-            await client.put_object(Body=data, **sent, **condition)
+            await client.put_object(Body=data, **sent, **further)
 
         self._done(put, key, seconds)
+
+    def may_write(self, key: str) -> bool:
+        """Put with a digest that is not its own: who may write is told that, others are denied."""
+        try:
+            self._put(key, b"", self.deadline, ContentMD5=_NO_DIGEST)
+        except DeniedError:
+            return False
+        except DigestError:
+            return True
+        self.remove(key)  # the store does not look at digests
+        return True
 
     def remove(self, key: str) -> None:
         async def delete(client: Any) -> None:
@@ -363,13 +393,15 @@ class _Bucket:
         if code == "NoSuchBucket":
             return StoreError(f"there is no bucket {self.name}; create it or check --store.")
         if code == "RequestTimeTooSkewed":
-            return StoreError(
+            return DeniedError(
                 f"access to {where} was denied: the clocks differ; set this machine's clock."
             )
         if status in (401, 403) or code in _DENIED:
-            return StoreError(
+            return DeniedError(
                 f"access to {where} was denied; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
+        if code == "BadDigest":
+            return DigestError(f"what reached {where} is not what was sent; try again.")
         if status == 404:
             return missing(where)
         if status in (409, 412):

@@ -111,7 +111,9 @@ def test_a_store_in_a_directory_loads_no_object_storage():
     assert not imported(at_import(tree)) & STORAGE
 
 
-@pytest.mark.parametrize("name", ["cli", "ending", "fit_command", "report_command"])
+@pytest.mark.parametrize(
+    "name", ["cli", "doctor_command", "ending", "fit_command", "report_command"]
+)
 def test_the_command_imports_only_the_standard_library_at_first(name):
     tree = ast.parse((ROOT / "flows" / f"{name}.py").read_text())
     assert imported(at_import(tree)) <= set(sys.stdlib_module_names) | {"flows"}
@@ -132,3 +134,14 @@ def test_help_loads_nothing_heavy(option):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "urlr" in done.stdout
+
+
+def test_checks_load_nothing_heavy_at_first_since_they_may_have_to_say_that_it_cannot_be_loaded():
+    script = (
+        "import sys\n"
+        "import tasks.doctor\n"
+        "heavy = {'numpy', 'pandas', 'pydantic', 'urlr', 'packaging'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

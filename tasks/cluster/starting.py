@@ -61,7 +61,7 @@ def local_cluster(
     """
     if workers < 1:
         raise ClusterError(f"{workers} workers can do nothing; set URLR_WORKERS to 1 or more.")
-    limit = _memory_limit(memory, workers)
+    limit = memory_limit(memory, workers)
     from dask import config
 
     with ExitStack() as stack:
@@ -123,8 +123,8 @@ def _let_go(client: Any) -> None:
         client.close(timeout=FAREWELL)
 
 
-def _memory_limit(memory: str | None, workers: int) -> int:
-    """Bytes that one worker may hold."""
+def memory_limit(memory: str | None, workers: int) -> int:
+    """Bytes that one worker may hold; ClusterError if that is no amount, or too little."""
     from dask.utils import parse_bytes
     from distributed.system import MEMORY_LIMIT
 

@@ -298,6 +298,11 @@ class Registry:
         versions = {number: self._version(attribute, number) for number in recent}
         return [(found, recent[number]) for number, found in versions.items() if found is not None]
 
+    def unreadable_records(self) -> dict[str, list[str]]:
+        """Records of moves that were changed by hand and say nothing, by attribute."""
+        found = {one.attribute: alias_history.unreadable(one.tags) for one in self._models()}
+        return {attribute: records for attribute, records in found.items() if records}
+
     def reconcile(self, attribute: str, *, before: Callable[[], None] = nothing) -> list[str]:
         """Bring alias and records of an attribute together; plain sentences say what was done."""
         model = self._model(attribute)

@@ -1,5 +1,6 @@
 """What each role may do in the buckets, tried at a real server that enforces the policies."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -252,6 +253,25 @@ def place(guarded: Guarded, store: Store, new_place, tmp_path_factory) -> Iterat
 @pytest.fixture(scope="module")
 def ran(place: Place) -> Ran:
     return place.night()
+
+
+def test_the_doctor_finds_nothing_wrong_with_these_roles_and_leaves_nothing(ran, place, guarded):
+    admin = guarded.client(ADMIN)
+
+    def kept() -> list[str]:
+        pages = admin.get_paginator("list_objects_v2").paginate(Bucket=STORE)
+        return [one["Key"] for page in pages for one in page["Contents"]]
+
+    before = kept()
+    done = place.urlr("doctor", "--json")
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["problems"], said["warnings"]) == (0, 0, 0), done.stdout
+    found = {one["found"] for one in said["findings"]}
+    assert "votes/ cannot be written with these credentials, as it should be" in found
+    assert any("1 worker, with the same urlr as here" in text for text in found)
+    assert any("which all load" in text for text in found)
+    assert kept() == before
+    admin.close()
 
 
 def test_a_night_needs_no_more_than_the_roles_of_flow_and_worker(ran):

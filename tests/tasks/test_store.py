@@ -64,6 +64,22 @@ def test_a_listing_says_size_and_time(store):
     assert abs(found.modified - datetime.now(UTC)) < timedelta(minutes=1)
 
 
+def test_one_object_is_found_as_a_listing_shows_it(store):
+    store.create("a/b", b"12345")
+    (listed,) = store.list()
+    found = store.find("a/b")
+    assert (found.key, found.size, found.etag) == (listed.key, listed.size, listed.etag)
+    assert abs(found.modified - listed.modified) < timedelta(seconds=1)
+    with pytest.raises(NotThere) as error:
+        store.find("a/c")
+    said(error)
+
+
+def test_whether_a_key_could_be_written_is_told_without_writing(store):
+    assert store.may_write("votes/new.csv")
+    assert store.list() == []
+
+
 @pytest.mark.parametrize("key", AWKWARD)
 def test_any_sign_may_stand_in_a_key(store, key):
     store.create(key, b"x")
