@@ -11,6 +11,8 @@ the same where people are named (see `tasks.evaluate`). The rules, in this order
    version of the last nights, the champion always among them. Versions are judged anew by
    tonight's held-out votes, not by what was recorded on their day: votes get easier or harder over
    the weeks, and a recorded figure would blame or excuse the model for that.
+
+What broke where the votes come from is looked for before (see `tasks.shift`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ Rule = Literal[
     "frozen",
     "newer champion",
     "rival lost",
+    "sudden shift",
     "too few votes",
     "no better than chance",
     "first model",
@@ -59,6 +62,12 @@ class GateSettings:
     """How many nights these are."""
     fewest_votes: int = 20
     """Votes that must have been judged. All of 20 votes right by luck: one in a million."""
+    most_lost: float = 0.5
+    """Share of the champion's votes that may be gone; 1: all. See `tasks.shift`."""
+    most_by_one: float = 0.5
+    """Share of the votes that may be one person's where it was nobody's before; 1: all."""
+    least_alike: float = 0.0
+    """Tau between its order and the champion's below which it is turned round; -1: never."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.confidence < 1.0:
@@ -71,6 +80,11 @@ class GateSettings:
             raise ValueError(f"nights is {self.nights}; it must be 0 or more.")
         if self.fewest_votes < 1:
             raise ValueError(f"fewest_votes is {self.fewest_votes}; at least 1 is needed.")
+        for name in ("most_lost", "most_by_one"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it is a share, 0 to 1.")
+        if not -1.0 <= self.least_alike <= 1.0:
+            raise ValueError(f"least_alike is {self.least_alike}; tau lies between -1 and 1.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ are counted by their reason.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,11 @@ from urlr.votes import vote_table
 
 LATER, UNDATED = "cast after the night asked for", "without a time, and a night was asked for"
 """Why rows do not count in a night of the past."""
+DELIVERED_TWICE = "in a dump that holds the same bytes as another"
+"""Why rows do not count that were counted already."""
+
+_FEWEST_REPEATED = 10
+"""Rows that a dump must have to be taken for a repetition; shorter ones may be alike by chance."""
 
 _CACHED = 64 << 20
 """Bytes of a part of a feature table that a worker keeps for the next attribute."""
@@ -75,19 +81,29 @@ def gather_votes(
     StoreError
         A dump cannot be had, or is not the one that was listed.
     """
-    frames = [_dump(store, dump, attribute) for dump in dumps]
-    rows = {dump.key: len(frame) for dump, frame in zip(dumps, frames, strict=True)}
+    frames, rows, left_out = [], {}, Counter[str]()
+    seen: set[str] = set()
+    for dump in dumps:
+        data = store.read(dump.key, etag=dump.etag)
+        frame = _dump(data, dump.key, store.address(dump.key), attribute)
+        rows[dump.key] = len(frame)
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in seen and len(frame) >= _FEWEST_REPEATED:
+            left_out[DELIVERED_TWICE] += len(frame)
+            continue
+        seen.add(digest)
+        frames.append(frame)
     votes = _together([frame for frame in frames if len(frame)] or frames[:1])
     times = moments(votes["time"]) if "time" in votes else None
-    left_out: dict[str, int] = {}
     if as_of is not None:
-        votes, left_out = _up_to(votes, times, as_of)
+        votes, later = _up_to(votes, times, as_of)
+        left_out.update(later)
     newest = None
     if times is not None:
         times = times.loc[votes.index].reset_index(drop=True)
         last = times.max()
         newest = None if last is pd.NaT else last.to_pydatetime(warn=False)
-    return Gathered(votes.reset_index(drop=True), rows, left_out, newest, times)
+    return Gathered(votes.reset_index(drop=True), rows, dict(left_out), newest, times)
 
 
 def gather_features(
@@ -158,9 +174,8 @@ def digest_of(features: pd.DataFrame | None) -> str:
     return digest.hexdigest()
 
 
-def _dump(store: Store, dump: Source, attribute: str) -> pd.DataFrame:
-    address = store.address(dump.key)
-    frame = votes_of(table_of(store.read(dump.key, etag=dump.etag), address), address)
+def _dump(data: bytes, key: str, address: str, attribute: str) -> pd.DataFrame:
+    frame = votes_of(table_of(data, address), address)
     try:
         vote_table(frame.head(0))  # the columns
     except VoteError as error:
@@ -175,7 +190,7 @@ def _dump(store: Store, dump: Source, attribute: str) -> pd.DataFrame:
             )
         frame = frame.drop(columns="attribute")  # other dumps may do without
     own = {name: f"{name}_given" for name in ("dump", "row")}
-    return frame.rename(columns=own).assign(dump=dump.key, row=np.arange(1, len(frame) + 1))
+    return frame.rename(columns=own).assign(dump=key, row=np.arange(1, len(frame) + 1))
 
 
 def _truth(store: Store, part: Source) -> pd.DataFrame:

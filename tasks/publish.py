@@ -18,6 +18,7 @@ from tasks.registry import Publication, Registry, Verifier, Version
 from tasks.registry.alias_history import last_done
 from tasks.report.page_file import PAGE
 from tasks.results import Entry, Order, Result, Trained
+from tasks.shift import Shift, sudden_shift
 from tasks.train import EXAMPLES, JUDGE, MODEL
 from urlr.errors import UrlrError
 from urlr.ids import plural
@@ -153,6 +154,9 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
             "newer champion",
             desk,
         )
+    if champion is not None and (cause := sudden_shift(_shift(trained, champion), order.gate)):
+        remedy = "look at the votes, or publish by --force"
+        return _held(f"held: sudden shift: {cause} ({remedy})", "sudden shift", desk)
     if result.tau is None:
         return _held(f"held: could not be judged: {result.unjudged}", "too few votes", desk)
     if champion is not None and trained.champion is None:
@@ -174,6 +178,18 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
         return verdict
     lost = plural(len(trained.lost), "earlier version")
     return replace(verdict, reason=f"{verdict.reason}; the judges of {lost} are no longer there")
+
+
+def _shift(trained: Trained, champion: Version) -> Shift:
+    """Tonight's votes beside the champion's."""
+    rows, before = trained.result.rows, champion.metrics.get("votes")
+    return Shift(
+        votes=rows["used"] + rows["ties"],
+        votes_before=None if before is None else int(before),
+        busiest=trained.result.busiest,
+        busiest_before=champion.metrics.get("busiest_share"),
+        alike=trained.alike,
+    )
 
 
 def _held(reason: str, rule: Rule, desk: Desk) -> Verdict:
@@ -218,6 +234,7 @@ def metrics_of(trained: Trained) -> dict[str, float]:
         "rejected": result.rows["rejected"],
         "items": result.n_items,
         "people": result.n_people,
+        "busiest_share": None if result.busiest is None else result.busiest.share,
         "truth_tau": None if result.truth is None else result.truth.tau,
         "last_scores_tau": None if trained.change is None else trained.change.tau,
         **_figures("tau", result.tau),

@@ -18,6 +18,7 @@ from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
 from tasks.report.data import SelfTest
+from tasks.shift import Busiest
 from tasks.split import SplitRule
 from tasks.store import Store
 from urlr.errors import UrlrError
@@ -129,6 +130,8 @@ class Result:
     """How well votes that were flipped on purpose are found; None where there are too few."""
     groups: tuple[str, ...] = ()
     """People who vote alike against everybody else, in words, a sentence for each group."""
+    busiest: Busiest | None = None
+    """Who cast the most votes; None where nobody is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,8 @@ class Trained:
     """Votes more than in the last results; None where there are none, or they are these."""
     new_people: int | None = None
     """People who are not in the last results; None where that is not known."""
+    alike: OrderTau | None = None
+    """Of the judge's order, with that of the champion's judge; None where one is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,15 @@ class Gate(BaseModel):
     )
     nights: int = Field(30, description="How many nights these are.")
     fewest_votes: int = Field(20, description="Held-out votes that must have been judged.")
+    most_lost: float = Field(
+        0.5, description="Held if more than this share of the champion's votes is gone."
+    )
+    most_by_one: float = Field(
+        0.5, description="Held if more than this share of the votes is suddenly one person's."
+    )
+    least_alike: float = Field(
+        0.0, description="Held if tau between its order and the champion's is below this."
+    )
 
     def rules(self) -> GateSettings:
         """The rules as the gate takes them."""

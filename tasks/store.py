@@ -76,6 +76,7 @@ _DENIED = {
 }
 _NO_DIGEST = "AAAAAAAAAAAAAAAAAAAAAA=="
 """An MD5 that nothing has."""
+_MD5 = re.compile(r"[0-9a-f]{32}")
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 T = TypeVar("T")
@@ -273,21 +274,31 @@ class _Bucket:
             asked["IfMatch"] = etag
         began: list[bool] = []
 
-        async def content(client: Any) -> bytes:
+        async def content(client: Any) -> tuple[bytes, dict[str, Any]]:
             began.clear()
             answer = await client.get_object(**asked)
             began.append(True)
             async with answer["Body"] as body:
-                return bytes(await body.read())
+                return bytes(await body.read()), answer
 
-        for pause in _PAUSES:
+        for pause in (*_PAUSES, None):
             try:
-                return self._done(content, key, end - time.monotonic())
-            except Unreachable:
-                if not began or time.monotonic() + pause >= end:
+                data, answer = self._done(content, key, end - time.monotonic())
+            except Unreachable as error:
+                if not began:
                     raise
-            time.sleep(pause)  # the answer broke off after it began, which nobody else retries
-        return self._done(content, key, end - time.monotonic())
+                failure = error  # it broke off after it began, which nobody else retries
+            else:
+                if span is not None or _is_whole(data, answer):
+                    return data
+                failure = Unreachable(
+                    f"what came of {self.address(key)} is not what lies there (it has another "
+                    "digest), several times; check the network and the store, and try again later."
+                )
+            if pause is None or time.monotonic() + pause >= end:
+                break
+            time.sleep(pause)
+        raise failure
 
     def find(self, key: str) -> Found:
         async def head(client: Any) -> dict[str, Any]:
@@ -421,6 +432,7 @@ class _Bucket:
         """Why there was no answer."""
         from botocore.exceptions import (
             BotoCoreError,
+            FlexibleChecksumError,
             HTTPClientError,
             IncompleteReadError,
             NoCredentialsError,
@@ -439,10 +451,23 @@ class _Bucket:
                 f"{at} did not answer within {max(seconds, 0):.3g} seconds; check the network."
             )
         why = shown(error, 200)
-        broken = NotConnectedError | HTTPClientError | IncompleteReadError
+        broken = NotConnectedError | HTTPClientError | IncompleteReadError | FlexibleChecksumError
         if isinstance(error, BotoCoreError) and not isinstance(error, broken):
             return StoreError(f"{at} cannot be used ({why}); check the AWS settings.")
         return Unreachable(f"cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network.")
+
+
+def _is_whole(data: bytes, answer: dict[str, Any]) -> bool:
+    """Whether an object is what its ETag says, which is the MD5 of what was put in one piece.
+
+    Not so of what was put in parts, or is kept under a key of its own; there the library compares
+    checksums where the store has them.
+    """
+    digest = str(answer.get("ETag", "")).strip('"')
+    other_key = str(answer.get("ServerSideEncryption", "")).startswith("aws:kms")
+    if _MD5.fullmatch(digest) is None or other_key or "SSECustomerAlgorithm" in answer:
+        return True
+    return hashlib.md5(data, usedforsecurity=False).hexdigest() == digest
 
 
 def _found(entry: dict[str, Any], cut: int) -> Found:

@@ -43,6 +43,7 @@ from tasks.report.earlier import SCORES, Earlier, earlier_results
 from tasks.report.evidence import Fitted, page_of
 from tasks.report.page_file import PAGE, PAGES
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
+from tasks.shift import busiest_of
 from tasks.split import SALT, Split, SplitRule, split_votes
 from tasks.store import Exists, NotThere, Store
 from tasks.write import result_tables, table_bytes
@@ -97,16 +98,17 @@ def _trained(order: Order, gathered: Gathered, used: float) -> Trained:
     before = earlier_results(order.store, order.before, but=place)
     if result is None:
         result = _computed(order, work, before, used)
-    champion, earlier, lost = _compared(order, work, result.place)
+    rivals = _compared(order, work, result.place)
     return Trained(
         result,
         reused,
-        champion,
-        earlier,
-        lost,
+        rivals.champion,
+        rivals.earlier,
+        rivals.lost,
         change=_change(order.store, result.place, before),
         new_votes=None if before is None else _n_votes(result) - before.n_votes,
         new_people=_n_new_people(work.table, before),
+        alike=rivals.alike,
     )
 
 
@@ -251,6 +253,7 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         left_share=left_share(work.table),
         self_test=page.page.self_test,
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
+        busiest=busiest_of(work.table),
     )
     try:
         store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))
@@ -294,35 +297,44 @@ def _accounts(order: Order, work: _Work) -> tuple[dict[str, int], dict[str, int]
     return rows, reasons
 
 
-def _compared(
-    order: Order, work: _Work, place: str
-) -> tuple[Comparison | None, tuple[tuple[int, int, Comparison], ...], tuple[int, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Rivals:
+    """How the judge compares with those of the rivals; fields as in `Trained`."""
+
+    champion: Comparison | None = None
+    earlier: tuple[tuple[int, int, Comparison], ...] = ()
+    lost: tuple[int, ...] = ()
+    alike: OrderTau | None = None
+
+
+def _compared(order: Order, work: _Work, place: str) -> _Rivals:
     """Hold the judge against those of the rivals, on tonight's unseen votes."""
     if not order.rivals:
-        return None, (), ()
+        return _Rivals()
     rivals = {rival: _judge_at(order.store, rival.place) for rival in order.rivals}
     lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
     ours = _judge_at(order.store, place)
     if ours is None:
-        return None, (), lost
+        return _Rivals(lost=lost)
     scores = scores_of(ours.ranker, work.features)
-    champion, earlier = None, []
+    champion, alike, earlier = None, None, []
     for rival, judge in rivals.items():
         if judge is None:
             continue
         votes = _unseen_by_both(work, judge)
+        theirs = _rival_scores(order, work, judge, votes)
         comparison = compare(
             scores,
-            _rival_scores(order, work, judge, votes),
+            theirs,
             votes,
             level=order.gate.confidence,
             rng=np.random.default_rng(order.fit.seed),
         )
         if rival.champion:
-            champion = comparison
+            champion, alike = comparison, tau_between(scores, theirs)
         else:
             earlier.append((rival.version, rival.nights_ago, comparison))
-    return champion, tuple(earlier), lost
+    return _Rivals(champion, tuple(earlier), lost, alike)
 
 
 @dataclass(frozen=True, slots=True)

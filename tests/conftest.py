@@ -10,7 +10,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background by a shell: programs started here would not know Ctrl-C either.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-for room in ("urlr", "tasks", "flows", "browser", "deploy", "."):
+for room in ("urlr", "tasks", "flows", "browser", "deploy", "faults", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
 pytest_plugins = ["storage", "clusters", "registries", "pipeline", "commands"]

@@ -31,7 +31,7 @@ _MARK = "RUN_OF_TESTS"
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong in a run; see `tests/faults/sitecustomize.py`."""
+    """What goes wrong in a run; see `tests/faults/planted/sitecustomize.py`."""
 
     function: str
     do: str
@@ -195,7 +195,7 @@ def command_in(place: Path, api: str, **environment: str) -> Urlr:
         "HOME": str(place / "home"),
         "PREFECT_HOME": str(place / "home" / "prefect"),
         "PREFECT_API_URL": api,
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'faults'}",
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'faults' / 'planted'}",
         "OPENBLAS_NUM_THREADS": "1",
     }
     return Urlr(place, kept | own | _QUIET | QUICK | environment)

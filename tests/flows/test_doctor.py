@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pipeline import PATIENCE, ROOT, clean_environment
 from registries import MLFLOW_WARNS, kept, moved, publication
-from s3_proxy import proxied
+from s3_proxy import Rule, faulty
 from storage import free_ports
 
 from flows.doctor_command import _IMPATIENT
@@ -127,8 +127,8 @@ def test_a_bucket_that_honours_conditional_writes_is_well_and_stays_as_it_is(doc
 
 
 def test_a_store_that_ignores_conditional_writes_is_a_problem(doctor, s3_store, s3, monkeypatch):
-    with proxied(s3, strip="If-None-Match") as careless:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", careless.endpoint)
+    with faulty(s3, Rule("strip", header="If-None-Match")) as careless:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", careless.front.endpoint)
         assert doctor("--store", s3_store.url) == 1
     assert doctor.problems == ["store"]
     assert "conditional writes are ignored" in doctor.said("store", "problem")
@@ -136,8 +136,8 @@ def test_a_store_that_ignores_conditional_writes_is_a_problem(doctor, s3_store, 
 
 
 def test_what_cannot_be_removed_is_named_so_that_somebody_can(doctor, s3_store, s3, monkeypatch):
-    with proxied(s3, refuse="DELETE") as keeping:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", keeping.endpoint)
+    with faulty(s3, Rule("refuse", method="DELETE", status=403)) as keeping:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", keeping.front.endpoint)
         assert doctor("--store", s3_store.url) == 1
     said = doctor.said("store", "warning")
     assert f"cannot be removed (access to {s3_store.url}/runs/scoring/.urlr-" in said
@@ -156,8 +156,8 @@ def test_what_cannot_be_removed_is_named_so_that_somebody_can(doctor, s3_store, 
 def test_a_clock_that_differs_from_the_stores_is_told(
     doctor, s3_store, s3, monkeypatch, by, state, said
 ):
-    with proxied(s3, clock=by) as elsewhere:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", elsewhere.endpoint)
+    with faulty(s3, Rule("clock", shift=by)) as elsewhere:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", elsewhere.front.endpoint)
         doctor("--store", s3_store.url)
     assert doctor.states("clock") == [state]
     assert said in doctor.said("clock", state)

@@ -1,0 +1,102 @@
+"""Has something broken where the votes come from? What changed since the champion's, in one go.
+
+Held-out votes do not tell: where all labels were inverted, those held out were too, and a model
+that learnt the inverted order foretells them best. So what comes in is held against what the
+champion was made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.evaluate import OrderTau
+from tasks.gate import GateSettings
+from urlr.ballots import ballots_of
+from urlr.ids import plural, shown
+from urlr.votes import VoteTable
+
+FEWEST_ITEMS = 10
+"""Items that both must have scored; the order of fewer turns round by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Busiest:
+    """Who cast the most votes."""
+
+    name: str
+    share: float
+    """Of the votes that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Tonight's votes beside the champion's; what is not known of the latter is None."""
+
+    votes: int
+    votes_before: int | None
+    busiest: Busiest | None
+    busiest_before: float | None
+    """Share of whoever was the busiest then."""
+    alike: OrderTau | None
+    """How alike tonight's judge and the champion's order the items."""
+
+
+def busiest_of(votes: VoteTable) -> Busiest | None:
+    """Who cast the most votes; None where nobody is named."""
+    ballots = ballots_of(votes)
+    if not ballots.has_names:
+        return None
+    counts = np.bincount(ballots.annotator[ballots.annotator >= 0], minlength=len(ballots.names))
+    most = int(np.argmax(counts))
+    return Busiest(shown(ballots.names[most], 80), float(counts[most] / len(ballots.annotator)))
+
+
+def sudden_shift(shift: Shift, settings: GateSettings) -> str:
+    """What changed too much to go on unseen, and what to look at; empty if nothing did."""
+    causes = [
+        text
+        for text in (
+            _lost_votes(shift, settings),
+            _one_person(shift, settings),
+            _turned(shift, settings),
+        )
+        if text
+    ]
+    return " and ".join(causes)
+
+
+def _lost_votes(shift: Shift, settings: GateSettings) -> str:
+    before = shift.votes_before
+    if not before or before - shift.votes <= settings.most_lost * before:
+        return ""
+    share = 1 - shift.votes / before
+    return (
+        f"{plural(shift.votes, 'vote')} where the champion has {before:,} (-{share:.0%}): "
+        "was the export cut short?"
+    )
+
+
+def _one_person(shift: Shift, settings: GateSettings) -> str:
+    busiest, before = shift.busiest, shift.busiest_before
+    if busiest is None or before is None:
+        return ""
+    if busiest.share <= settings.most_by_one or before > settings.most_by_one:
+        return ""
+    return (
+        f"{busiest.share:.0%} of the votes are by {busiest.name}, and nobody cast more than "
+        f"{before:.0%} of the champion's: who is that?"
+    )
+
+
+def _turned(shift: Shift, settings: GateSettings) -> str:
+    alike = shift.alike
+    if alike is None or alike.tau is None or alike.n_items < FEWEST_ITEMS:
+        return ""
+    if alike.tau >= settings.least_alike:
+        return ""
+    return (
+        f"{alike.n_items:,} items stand the other way round than by the champion (tau "
+        f"{alike.tau:.2f} between the two): were the labels inverted?"
+    )
