@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -159,6 +160,7 @@ class NightWork:
         kept = {name: one for name, one in self.past.entries.items() if name not in self.entries}
         entries = self._live(dict(sorted((kept | self.entries).items())))
         entries = with_behind(entries, self.past.entries, now=self.started)
+        self.notes += _from_the_future(self.entries.values(), self.started)
         state, reason = self._state()
         self.stages["all"] = (_now() - self.started).total_seconds()
         night = Night(
@@ -329,6 +331,19 @@ class NightWork:
     def _note(self, entry: Entry) -> None:
         with self._lock:
             self.entries[entry.attribute] = entry
+
+
+def _from_the_future(entries: Iterable[Entry], now: datetime) -> list[str]:
+    """A note on votes that claim to be cast after tomorrow; they count all the same."""
+    late = {one.attribute: one.newest for one in entries if one.newest is not None}
+    late = {name: newest for name, newest in late.items() if newest > now + timedelta(days=1)}
+    if not late:
+        return []
+    last = max(late.values())
+    return [
+        f"votes dated in the future, the last {last:%Y-%m-%d}, on {shown_some(sorted(late))}; check "
+        "the clock of whatever stamps them"
+    ]
 
 
 def unchanged(before: Entry, run: str) -> Entry:

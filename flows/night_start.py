@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
 from tasks.discover import Discovery, Inputs, discover, etags_of
-from tasks.lease import Holder, taken
+from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
 from tasks.registry import Registry
 from tasks.results import Entry, Order, Rival
-from tasks.runs import Past, Started, forget_start, new_run, note_start, past_of, place_of
+from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
 from tasks.store import Store
 from tasks.train import settings_digest
@@ -29,6 +29,9 @@ from urlr.ids import plural, shown_some
 from urlr.settings import METHOD_VERSION
 
 Say = Callable[[str], None]
+
+STALE = timedelta(hours=1)
+"""Nobody takes so long to write a lease."""
 
 
 @contextmanager
@@ -54,6 +57,7 @@ def night_work(
         discovery = found.only(asked.only) if asked.only else found
         past = past_of(store, day=None if asked.as_of is None else night)
         notes = _notes(past, found)
+        _sweep(store, past.unfinished)
         clock.lap("discover")
         say("opening the registry")
         registry.prepare()
@@ -238,6 +242,14 @@ def _notes(past: Past, found: Discovery) -> list[str]:
     if gone := sorted(set(past.entries) - here):
         notes.append(f"no votes any more on {shown_some(gone)}; what is live stays live")
     return notes
+
+
+def _sweep(store: Store, dead: tuple[str, ...]) -> None:
+    """Remove what writers that were killed left halfway; whole objects stay."""
+    now = datetime.now(UTC)
+    for run in dead:  # the store is held, so that none of them is at work
+        store.sweep(f"{RUNS}/{run}", before=now)
+    store.sweep(LEASE, before=now - STALE)
 
 
 def _out_of_time(work: NightWork) -> None:

@@ -36,7 +36,10 @@ BEATS = 4
 HASTE = 5.0
 """Seconds that a call to renew may take at least, however short the lease."""
 
-_KEY = re.compile(r"lease/([0-9]{8,})\.json")
+LEASE = "lease"
+"""Where leases lie."""
+
+_KEY = re.compile(rf"{LEASE}/([0-9]{{8,}})\.json")
 _ATTEMPTS = 5
 
 _log = logging.getLogger(__name__)
@@ -218,7 +221,7 @@ def taken(
         raise LeaseError(
             f"a lease of {seconds} seconds, grace {grace}, is not possible; give more."
         )
-    if not store.probe_conditional_writes():
+    if not store.probe_conditional_writes(LEASE):
         raise LeaseError(
             f"the store {shown(store.url, 200)} ignores conditional writes, so that two nights "
             "could hold it at once; use another store."
@@ -286,11 +289,11 @@ def _prune(store: Store, newest: int) -> None:
 
 
 def _key(number: int) -> str:
-    return f"lease/{number:08d}.json"
+    return f"{LEASE}/{number:08d}.json"
 
 
 def _numbers(store: Store) -> list[int]:
-    keys = (_KEY.fullmatch(found.key) for found in store.list("lease"))
+    keys = (_KEY.fullmatch(found.key) for found in store.list(LEASE))
     return [int(key[1]) for key in keys if key]
 
 

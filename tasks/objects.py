@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -174,6 +175,15 @@ class Directory:
         except OSError as error:
             failure = self._failure(prefix, "cannot be listed", error)
         raise failure
+
+    def half_written(self, prefix: str) -> Listing:
+        """Files below a prefix under a hidden name, at any depth."""
+        found = []
+        for path in (self.root / prefix).rglob("*"):
+            if is_hidden(path.name):
+                with suppress(FileNotFoundError):  # removed meanwhile
+                    found.append(_found(str(path.relative_to(self.root)), path.stat()))
+        return found
 
     def folders(self, prefix: str) -> Names:
         """Names of the directories right below a prefix that hold anything."""

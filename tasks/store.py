@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -184,9 +184,17 @@ class Store:
         """Whether an object could be written under a new key; nothing is."""
         return self._objects().may_write(checked_key(key))
 
-    def probe_conditional_writes(self) -> bool:
+    def sweep(self, prefix: str, *, before: datetime) -> int:
+        """Remove what was written halfway below a prefix before a moment; gives how many."""
+        left = self._objects().half_written(checked_key(prefix))
+        old = [found.key for found in left if found.modified < before]
+        for key in old:
+            self.remove(key)
+        return len(old)
+
+    def probe_conditional_writes(self, folder: str) -> bool:
         """Whether a second create of one key fails here, as it must; leaves nothing behind."""
-        key = hidden_name()
+        key = f"{checked_key(folder)}/{hidden_name()}"
         try:
             self.create(key, b"first")
             self.create(key, b"second")
@@ -225,6 +233,12 @@ class _Bucket:
         return shown_path(f"s3://{self.name}/{self._full(key)}")
 
     def list(self, prefix: str) -> Listing:
+        return [found for found in self._every(prefix) if not is_hidden(found.key)]
+
+    def half_written(self, prefix: str) -> Listing:
+        return [found for found in self._every(prefix) if is_hidden(found.key)]
+
+    def _every(self, prefix: str) -> Listing:
         start = self._full(prefix)
         start = f"{start}/" if start else ""
         cut = len(self.prefix) + 1 if self.prefix else 0
@@ -237,11 +251,7 @@ class _Bucket:
             return found
 
         everything = self._done(pages, prefix, self.deadline)
-        return [
-            found
-            for found in everything
-            if found.key and not found.key.endswith("/") and not is_hidden(found.key)
-        ]
+        return [found for found in everything if found.key and not found.key.endswith("/")]
 
     def folders(self, prefix: str) -> Names:
         start = f"{self._full(prefix)}/"

@@ -54,7 +54,7 @@ def store(known: Known) -> Iterator[Finding]:
         can = "it can be listed, and written and read below runs/ and lease/"
         yield ok(f"{shown(store.url, 200)} {took}; {can}")
         yield from left
-        honoured = store.probe_conditional_writes()
+        honoured = store.probe_conditional_writes("lease")
     if honoured:
         yield ok("conditional writes are honoured, on which lease and publishing rest")
     else:

@@ -44,7 +44,7 @@ RUN = {
     "runs/scoring/x/scores.parquet",
 }
 REPORT = {"report/latest.html", "report/other.html"}
-OWN = {"lease/00000001.json", ".urlr-0123.tmp"}
+OWN = {"lease/00000001.json", "lease/.urlr-0123.tmp"}
 KEYS = DELIVERED | RUN | REPORT | OWN | {"elsewhere.txt"}
 FOLDERS = {"votes/", "features/", "truth/", "runs/", "lease/", "report/", ""}
 

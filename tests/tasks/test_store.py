@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_looks import keys, said
 
-from tasks.objects import checked_key, redacted
+from tasks.objects import checked_key, hidden_name, redacted
 from tasks.store import Changed, Exists, NotThere, Store, StoreError
 
 AWKWARD = ["Größe/ein bild.csv", "日本/語.jsonl", "a+b&c=d?e#f%20g.csv", "q'uote\"d.txt", "-/~.x"]
@@ -176,13 +176,28 @@ def test_replacing_makes_and_changes(store):
 
 
 def test_both_kinds_honour_conditional_writes_and_the_probe_leaves_nothing(store):
-    assert store.probe_conditional_writes()
+    assert store.probe_conditional_writes("lease")
     assert store.list() == []
 
 
 def test_a_store_that_overwrites_is_found_out(store, monkeypatch):
     monkeypatch.setattr(Store, "create", Store.replace)
-    assert not store.probe_conditional_writes()
+    assert not store.probe_conditional_writes("lease")
+
+
+def test_what_was_written_halfway_is_swept_and_nothing_else(tmp_path, s3_store):
+    for store in (Store.at(tmp_path / "store"), s3_store):
+        for key in ("runs/dead/a/b", "runs/other/c"):
+            store.create(key, b"whole")
+        store.replace(f"runs/dead/a/{hidden_name()}", b"ha")
+        store.replace(f"runs/other/{hidden_name()}", b"ha")
+        long_ago, soon = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+        assert store.sweep("runs/dead", before=long_ago) == 0
+        assert store.sweep("runs/dead", before=soon) == 1
+        assert store.sweep("runs/dead", before=soon) == 0
+        assert keys(store) == ["runs/dead/a/b", "runs/other/c"]
+        assert store.sweep("runs", before=soon) == 1
+        assert store.sweep("nowhere", before=soon) == 0
 
 
 def test_a_store_travels_as_its_address_alone(store):
@@ -305,5 +320,5 @@ def test_a_file_system_without_links_is_told(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="cannot link files") as error:
         Store.at(tmp_path).create("a", b"")
     said(error)
-    assert not Store.at(tmp_path).probe_conditional_writes()
+    assert not Store.at(tmp_path).probe_conditional_writes("lease")
     assert list(tmp_path.iterdir()) == []
