@@ -341,8 +341,8 @@ def _from_the_future(entries: Iterable[Entry], now: datetime) -> list[str]:
         return []
     last = max(late.values())
     return [
-        f"votes dated in the future, the last {last:%Y-%m-%d}, on {shown_some(sorted(late))}; check "
-        "the clock of whatever stamps them"
+        f"votes dated in the future, the last {last:%Y-%m-%d}, on {shown_some(sorted(late))}; "
+        "check the clock of whatever stamps them"
     ]
 
 
