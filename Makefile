@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test test-deploy system check demo demo-fit bench bench-nightly pictures quality study clean
+.PHONY: help env test test-deploy soak faults system check demo demo-fit bench bench-nightly pictures quality study clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -25,6 +25,14 @@ test: check      ## style, types and the test suite
 
 test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
 	$(VENV)/bin/python -m pytest tests/deploy
+
+soak: env        ## the long fault cases, then random faults for URLR_SOAK_MINUTES (10)
+	$(VENV)/bin/python -m pytest -s tests/faults/soak
+
+faults: env      ## docs/faults.md: every fault case, quick and long, run and judged
+	rm -rf fault-cases
+	URLR_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest tests/faults tests/faults/soak
+	$(VENV)/bin/python -m tests.faults.table fault-cases docs/faults.md
 
 system:          ## the Debian packages that tests need: a browser, Prometheus, PostgreSQL
 	deploy/install-test-programs.sh
@@ -58,4 +66,4 @@ study: env       ## the paper's experiments and claims at full size, kept in doc
 	cp study/full/figures/*.svg docs/study/figures/
 
 clean:           ## remove what the targets above made
-	rm -rf $(VENV) demo demo-fit bench-results quality-results study .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) fault-cases demo demo-fit bench-results quality-results study .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from waiting import until
 
 ROOT = Path(__file__).parents[1]
+PATHS = (".", "tests/tasks", "tests", "tests/faults/planted")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def papers(folder: Path) -> Papers:
 @contextmanager
 def program(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """A program of Dask's that ends with the block."""
-    path = os.pathsep.join(str(ROOT / place) for place in (".", "tests/tasks", "tests"))
+    path = os.pathsep.join(str(ROOT / place) for place in PATHS)
     with (folder / f"{words[0]}.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", *words, "--no-dashboard", "--host=127.0.0.1"],

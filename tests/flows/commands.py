@@ -38,6 +38,7 @@ class Fault:
     marks: Path
     """Directory with a file for each time it struck."""
     attribute: str | None = None
+    """Pattern of the attribute, or of a text, that the call is about."""
     times: int | None = None
     """None: always."""
     when: str = "before"

@@ -4,6 +4,7 @@
 imported, in the flow's process and in workers alike, so that the product needs no hooks.
 """
 
+import fnmatch
 import functools
 import importlib.abc
 import importlib.machinery
@@ -18,9 +19,15 @@ LONGEST = 900.0
 """Seconds that a hang lasts if nobody ends it."""
 
 
+PAUSE = 10.0
+"""Seconds that work is held up, for something to happen meanwhile."""
+
+
 def strikes(fault, given):
     """Whether a call is about the fault's attribute, and the fault has not struck often enough."""
-    if fault["attribute"] is not None and fault["attribute"] not in map(attribute_of, given):
+    about = fault["attribute"]
+    named = [name for name in map(attribute_of, given) if name is not None]
+    if about is not None and not any(fnmatch.fnmatchcase(name, about) for name in named):
         return False
     marks = Path(fault["marks"])
     marks.mkdir(parents=True, exist_ok=True)
@@ -35,18 +42,27 @@ def strikes(fault, given):
 
 
 def attribute_of(given):
-    """The attribute that an argument is, or is about."""
+    """The attribute that an argument is, or is about; of a text, the text itself."""
     given = getattr(given, "inputs", given)
-    return getattr(given, "attribute", given if isinstance(given, str) else None)
+    found = getattr(given, "attribute", given)
+    return found if isinstance(found, str) else None
 
 
 def strike(kind):
     """Do what is wrong; `note` only leaves the mark."""
     if kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "kill the flow":  # which started this worker
+        os.kill(os.getppid(), signal.SIGKILL)
+    if kind == "freeze":
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return
     if kind == "raise":
         raise RuntimeError("planted: the matrix is\nsingular")
     if kind == "note":
+        return
+    if kind == "pause":
+        time.sleep(PAUSE)
         return
     held = []
     end = time.monotonic() + LONGEST

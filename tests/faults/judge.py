@@ -1,0 +1,176 @@
+"""The one judge that every case ends with.
+
+(a) state and exit code tell the truth; (b) one plain line says which attribute, which object, what
+is wrong and what to do; (c) every champion loads and predicts; (d) read = used + ties + skipped +
+rejected; (e) inputs have not changed; (f) other attributes have the bytes of a clean run; (g) so
+has everything when it is run again without the fault; (h) no secret is written or said anywhere;
+(i) no process, port, lock or temporary file is left over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from commands import Done
+from sites import Site
+
+from flows.nightly_command import CODES
+from tasks.lease import held_by
+from tasks.names import encoded
+from tasks.objects import is_hidden
+from tasks.results import Entry, Night
+
+Bytes = Mapping[str, Mapping[str, str]]
+"""Digests of the results of a clean run, by attribute and file."""
+STOPPED = 130
+_SHOWN = 400
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of a case: a row of the table in docs/faults.md."""
+
+    outcome: str
+    saw: str
+    """What the user saw."""
+
+
+def judge_night(site: Site, done: Done, clean: Bytes, *, healthy: Iterable[str] = ()) -> Night:
+    """Judge a night that wrote its record, but for what each case says (see `judge_entry`)."""
+    night = site.record
+    assert night is not None, done
+    _tells_the_truth(site, done, night)
+    champions_serve(site)
+    for entry in night.tonight():
+        _rows_add_up(entry)
+    assert site.inputs() == site.given, "inputs were changed"
+    _as_clean(site, night, clean, healthy)
+    no_secret(site, done)
+    nothing_left(site)
+    return night
+
+
+def judge_again(site: Site, done: Done, clean: Bytes) -> Night:
+    """Judge the night after, without the fault: everything is as in a clean run."""
+    night = judge_night(site, done, clean, healthy=clean)
+    assert done.code == 0, done
+    assert {one.attribute for one in night.tonight()} == set(clean)
+    standing = site.registry.champions()
+    for name in clean:
+        entry = night.entries[name]
+        if entry.verdict == "published":
+            assert standing[name].key == entry.key, name
+    return night
+
+
+def judge_unrecorded(site: Site, done: Done, *, code: int = 1) -> str:
+    """Judge a night that could not begin or was stopped; gives its one plain line."""
+    assert site.record is None, done
+    assert done.code == code, done
+    assert done.out == "", done
+    line = done.complaint
+    assert plain(line), line
+    assert code == STOPPED or ";" in line, line
+    champions_serve(site)
+    assert site.inputs() == site.given, "inputs were changed"
+    no_secret(site, done)
+    return line.removeprefix("urlr: ")
+
+
+def judge_entry(night: Night, done: Done, attribute: str, *, outcome: str, said: str) -> Seen:
+    """Judge what was said of one attribute, by the pattern `said`."""
+    entry = night.entries[attribute]
+    assert entry.outcome == outcome, entry
+    text = entry.reason
+    if outcome == "published":
+        notes = [*night.notes, *(f"{n:,} rows {why}" for why, n in entry.reasons.items())]
+        text = "; ".join([entry.reason, *notes])
+        assert re.search(said, text), text
+        return Seen("published", _shortened(text))
+    assert plain(text), text
+    assert re.search(said, text), text
+    if outcome == "failed":
+        assert ";" in text, f"it does not say what to do: {text}"
+    assert f"{outcome} " in done.out
+    assert text in done.out.replace("\n", " ") or outcome == "unchanged", done.out
+    return Seen(outcome, _shortened(text))
+
+
+def champions_serve(site: Site) -> None:
+    """Every champion is whole, verified anew, and predicts for whoever loads it by MLflow."""
+    if not (site.command.work / "urlr-registry").exists():
+        return
+    champions = site.registry.champions()
+    for name, version in champions.items():
+        site.registry.prove(name, version.number, version.digest, exact=True)
+    predicted = site.predicted()
+    assert set(predicted) == {encoded(name) for name in champions}
+
+
+def no_secret(site: Site, *done: Done) -> None:
+    """No secret in what was said, written, recorded or kept by Prefect."""
+    said = "".join(one.out + one.err for one in done)
+    for secret in site.secrets:
+        assert secret not in said
+        found = [
+            name for name, data in site.everything_written().items() if secret.encode() in data
+        ]
+        assert found == [], "a secret was written"
+
+
+def nothing_left(site: Site) -> None:
+    """No lock and no half-written file; that no process is left is seen as the command ends."""
+    assert held_by(site.store) is None, "the store is still held"
+    root = Path(site.store.url)
+    places = [site.command.work, *([root] if root.is_absolute() and root.exists() else [])]
+    left = [str(path) for place in places for path in place.rglob("*") if is_hidden(path.name)]
+    temporary = Path(site.command.environment["TMPDIR"])
+    left += [str(path) for path in temporary.rglob("*") if path.is_file()]
+    assert left == [], "files were left over"
+
+
+def plain(line: str) -> bool:
+    """Whether it is one line that people can read."""
+    return (
+        bool(line) and line.isprintable() and "Traceback" not in line and "<" + "class" not in line
+    )
+
+
+def _tells_the_truth(site: Site, done: Done, night: Night) -> None:
+    assert CODES[night.state] == done.code, done
+    tonight = night.tonight()
+    failed = [one for one in tonight if one.outcome == "failed"]
+    if night.state == "Completed":
+        assert not failed
+    if night.state == "Failed":
+        assert len(failed) == len(tonight)
+    assert "Traceback" not in done.out + done.err
+    standing = {name: one.number for name, one in site.registry.champions().items()}
+    for one in tonight:
+        assert one.live == standing.get(one.attribute), one
+        if one.outcome == "published":
+            assert one.version == standing[one.attribute], one
+    runs = [run for run in site.prefect.flow_runs(site.store) if run["state_name"] != "Late"]
+    assert runs[-1]["state_name"] == night.state, runs[-1]
+
+
+def _rows_add_up(entry: Entry) -> None:
+    rows = entry.rows
+    if rows:
+        assert rows["read"] == rows["used"] + rows["ties"] + rows["skipped"] + rows["rejected"]
+        assert sum(entry.reasons.values()) == rows["skipped"] + rows["rejected"], entry
+
+
+def _as_clean(site: Site, night: Night, clean: Bytes, healthy: Iterable[str]) -> None:
+    for name in healthy:
+        assert night.entries[name].outcome in ("published", "unchanged", "held"), night.entries[
+            name
+        ]
+        assert site.files(night, name) == clean[name], name
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"

@@ -1,0 +1,162 @@
+"""A store whose nights are killed by SIGKILL at one point after the other."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from commands import Done, Fault, runs_on, until
+from judge import Bytes, champions_serve
+from pipeline import PrefectApi
+from sites import Site, site_at
+from stored_votes import simulated
+
+from tasks.lease import held_by
+from tasks.runs import names_of
+from tasks.store import Store
+from tasks.write import table_bytes
+
+OLD, NEW = "smiling", "fresh"
+LEASE, GRACE = 10.0, 1.0
+MADE = simulated(n_votes=1000)
+FRESH = simulated(n_votes=500, seed=1)
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Where the flow's process dies."""
+
+    function: str
+    about: str | None = None
+    of_flow: bool = False
+    """Whether a worker is there, which kills the flow that started it."""
+    moved: bool = False
+    """Whether the new champion serves by then."""
+    when: str = "before"
+
+    def fault(self, marks: Path) -> Fault:
+        """As the command takes it."""
+        do = "kill the flow" if self.of_flow else "kill"
+        return Fault(self.function, do, marks, attribute=self.about, times=1, when=self.when)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is found after a kill."""
+
+    run: str
+    champion: int | None
+    scores: dict[Any, float]
+    """By the champion of the old attribute."""
+    n_versions: int
+    n_records: int
+    """Nights that ended, by their own account."""
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A night, the kills after it, and the night that ended well."""
+
+    site: Site
+    first: dict[Any, float]
+    """Scores by the first champion."""
+    kills: dict[str, Found]
+    last: Done
+    scores: dict[Any, float]
+    """By the champion in the end."""
+    n_fits: int
+    """Of the old attribute, in all nights."""
+
+    def states(self) -> list[dict[str, Any]]:
+        """Flow runs and task runs, as Prefect shows them."""
+        return runs_on(self.site.prefect.address, self.site.store.url)
+
+
+def deliver_first(site: Site) -> None:
+    """What the first night finds."""
+    site.put("features/all.csv", table_bytes(MADE.features.reset_index(), "all.csv"))
+    site.put(f"votes/{OLD}/1.csv", table_bytes(MADE.votes.head(500), "1.csv"))
+
+
+def deliver_second(site: Site) -> None:
+    """What comes after it."""
+    site.put(f"votes/{OLD}/2.csv", table_bytes(MADE.votes.tail(500), "2.csv"))
+    site.put(f"votes/{NEW}/1.csv", table_bytes(FRESH.votes, "1.csv"))
+
+
+def new_site(place: Path, api: PrefectApi) -> Site:
+    """One worker, and a lease that soon runs out."""
+    return site_at(
+        place,
+        Store.at(place / "store"),
+        api,
+        URLR_WORKERS="1",
+        URLR_LEASE=str(LEASE),
+        URLR_LEASE_GRACE=str(GRACE),
+    )
+
+
+def two_clean_nights(place: Path, api: PrefectApi) -> Bytes:
+    """What both nights come to when nobody is killed."""
+    site = new_site(place, api)
+    try:
+        for deliver in (deliver_first, deliver_second):
+            deliver(site)
+            done = site.night()
+            assert done.code == 0, done.out
+        return site.results()
+    finally:
+        site.command.close()
+
+
+@contextmanager
+def killed_one_after_the_other(
+    place: Path, api: PrefectApi, steps: Mapping[str, Kill]
+) -> Iterator[Killed]:
+    """A first night, a kill at every step, and a night to its end."""
+    site = new_site(place, api)
+    try:
+        yield _told(site, place, steps)
+    finally:
+        site.command.close()
+
+
+def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
+    deliver_first(site)
+    fits = Fault("tasks.train:_computed", "note", place / "fits", attribute=OLD)
+    done = site.night(faults=(fits,))
+    assert done.code == 0, done.out
+    first = _scores(site)
+    deliver_second(site)
+    kills = {}
+    for number, (step, kill) in enumerate(steps.items()):
+        done = site.night(faults=(fits, kill.fault(place / f"kill-{number}")))
+        assert done.code == -signal.SIGKILL, (step, done)
+        kills[step] = _found(site)
+        champions_serve(site)
+        assert site.inputs() == site.given
+        until(lambda: held_by(site.store, grace=GRACE) is None)
+    last = site.night(faults=(fits,))
+    return Killed(site, first, kills, last, _scores(site), fits.struck)
+
+
+def _found(site: Site) -> Found:
+    champion = site.registry.champion(OLD)
+    return Found(
+        run=names_of(site.store)[0],
+        champion=None if champion is None else champion.number,
+        scores=_scores(site),
+        n_versions=len(site.registry.versions(OLD)),
+        n_records=len([one for one in site.store.list("runs") if one.key.endswith("/run.json")]),
+    )
+
+
+def _scores(site: Site) -> dict[Any, float]:
+    champion = site.registry.champion(OLD)
+    assert champion is not None
+    scores = site.registry.fetch(champion).scores
+    return dict(zip(scores["item"], scores["score"], strict=True))

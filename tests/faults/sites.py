@@ -1,0 +1,175 @@
+"""A place where nights are run under faults: votes in a store, the command, and what it knows."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+from commands import PATIENCE, ROOT, Done, Fault, Urlr, command_in
+from pipeline import PrefectApi
+from storage import S3Server
+
+from tasks.names import encoded
+from tasks.registry import Registry
+from tasks.results import Night
+from tasks.runs import names_of, read_night
+from tasks.store import Store
+
+INPUTS = ("votes", "features", "truth")
+COSTS = "result.json"
+"""Holds what the work cost, which differs from run to run."""
+PREDICT = """
+import json, os, sys
+import mlflow
+import pandas as pd
+mlflow.set_tracking_uri(sys.argv[1])
+table = pd.read_json(sys.argv[2], orient="records", dtype={"item": str})
+for name in sys.argv[3:]:
+    model = mlflow.pyfunc.load_model("models:/" + name + "@champion")
+    scores = model.predict(table)["score"]
+    print(json.dumps([name, int(scores.notna().sum())]))
+"""
+
+
+@dataclass
+class Site:
+    """A store with votes and the command that works on it."""
+
+    command: Urlr
+    store: Store
+    """Looked at past any proxy."""
+    prefect: PrefectApi
+    secrets: tuple[str, ...] = ()
+    """What must not be seen anywhere."""
+    given: dict[str, str] = field(default_factory=dict)
+    """Digests of all inputs, as they were put."""
+    started: list[str] = field(default_factory=list)
+    """Runs there were before the last night."""
+
+    def put(self, key: str, data: bytes, server: S3Server | None = None) -> None:
+        """Deliver an object; with a server past our own store, which refuses some keys."""
+        if server is None:
+            self.store.replace(key, data)
+        else:
+            bucket, _, prefix = self.store.url.removeprefix("s3://").partition("/")
+            client = server.client()
+            client.put_object(Bucket=bucket, Key=f"{prefix}/{key}", Body=data)
+            client.close()
+        self.given[key] = _digest(data)
+
+    def forget(self, key: str) -> None:
+        """Take an object that was delivered away again."""
+        self.store.remove(key)
+        del self.given[key]
+
+    def night(self, *options: str, faults: tuple[Fault, ...] = (), **environment: str) -> Done:
+        """Run `urlr nightly` to its end."""
+        self.started = names_of(self.store)
+        return self.command(
+            "nightly", "--store", self.store.url, *options, faults=faults, **environment
+        )
+
+    @property
+    def record(self) -> Night | None:
+        """What the last night wrote down; None if it did not."""
+        new = [run for run in names_of(self.store) if run not in self.started]
+        return read_night(self.store, new[0]) if new else None
+
+    @property
+    def registry(self) -> Registry:
+        """Where the command has it by default."""
+        return Registry.at(self.command.work / "urlr-registry")
+
+    def inputs(self) -> dict[str, str]:
+        """Digests of what lies where votes, features and truth are delivered."""
+        keys = [one.key for prefix in INPUTS for one in self.store.list(prefix)]
+        return {key: _digest(self.store.read(key)) for key in keys if key in self.given}
+
+    def files(self, night: Night, attribute: str) -> dict[str, str]:
+        """Digests of the results of an attribute, but for what they cost."""
+        place = night.entries[attribute].place
+        assert place is not None, night.entries[attribute]
+        return {
+            one.key.removeprefix(f"{place}/"): _digest(self.store.read(one.key))
+            for one in self.store.list(place)
+            if not one.key.endswith(COSTS)
+        }
+
+    def results(self) -> dict[str, dict[str, str]]:
+        """The same of all attributes, after the last night."""
+        night = self.record
+        assert night is not None
+        return {name: self.files(night, name) for name in night.entries}
+
+    def predicted(self) -> dict[str, int]:
+        """How many items each champion scores for somebody who only has mlflow and urlr."""
+        champions = sorted(self.registry.champions())
+        if not champions:
+            return {}
+        table = self.command.place / "to-score.json"
+        some = {"item": [f"item-{k:03d}" for k in range(3)]}
+        features = [one.key for one in self.store.list("features")]
+        if features:
+            read = pd.read_csv(io.BytesIO(self.store.read(features[0])), dtype={"item": str})
+            read.to_json(table, orient="records")
+        else:
+            pd.DataFrame(some).to_json(table, orient="records")
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                PREDICT,
+                self.registry.uri,
+                str(table),
+                *map(encoded, champions),
+            ],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(line) for line in done.stdout.splitlines())
+
+    def everything_written(self) -> Mapping[str, bytes]:
+        """All that a night leaves anywhere: objects, registry, Prefect's database, its own home."""
+        found = {
+            one.key: self.store.read(one.key)
+            for one in self.store.list()
+            if not one.key.startswith(INPUTS)
+        }
+        for folder in (self.command.work, self.command.place / "home"):
+            for path in folder.rglob("*"):
+                if path.is_file() and Path(self.store.url) not in path.parents:
+                    found[str(path)] = path.read_bytes()
+        return found | {"Prefect's database": self.prefect.database()}
+
+
+def site_at(
+    place: Path,
+    store: Store,
+    prefect: PrefectApi,
+    *,
+    server: S3Server | None = None,
+    **environment: str,
+) -> Site:
+    """A site with an empty home; `server` is the S3 server that the command is to use."""
+    (place / "tmp").mkdir(parents=True)
+    given = {} if server is None else server.environment
+    command = command_in(
+        place / "urlr", prefect.address, **given, **environment, TMPDIR=str(place / "tmp")
+    )
+    secrets = () if server is None else (server.secret, server.key)
+    return Site(command, store, prefect, secrets)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

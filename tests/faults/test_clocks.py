@@ -1,0 +1,91 @@
+"""Nights when the clocks change: one night a day, and every vote on its side of the moment."""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+from cases import passed
+from judge import Seen
+from stored_votes import put
+
+from flows.night import Asked
+from flows.nightly_command import _moment
+from tasks.gather import gather_votes
+from tasks.runs import new_run
+from tasks.store import Store
+
+ZONE = "Europe/Berlin"
+BACK = datetime(2026, 10, 25, 1, 0, tzinfo=UTC)
+"""At 3:00 summer time it is 2:00 again."""
+FORTH = datetime(2027, 3, 28, 1, 0, tzinfo=UTC)
+"""At 2:00 it is 3:00."""
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine that lives by the clocks of Berlin."""
+    monkeypatch.setenv("TZ", ZONE)
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+    assert os.environ.get("TZ") != ZONE
+
+
+@pytest.mark.parametrize("cron", ["30 2 * * *", "0 3 * * *", "15 1 * * *"])
+@pytest.mark.parametrize("change", [BACK, FORTH])
+def test_a_schedule_has_one_night_a_day(cron, change):
+    from prefect.server.schemas.schedules import CronSchedule
+
+    schedule = CronSchedule(cron=cron, timezone=ZONE)
+    begin = change - timedelta(days=3)
+    dates = asyncio.run(schedule.get_dates(n=6, start=begin))
+    local = [pd.Timestamp(moment).tz_convert(ZONE).date() for moment in dates]
+    assert len(set(local)) == len(local)
+    assert [(later - earlier).days for earlier, later in itertools.pairwise(local)] == [1] * 5
+    passed(
+        "clocks",
+        f"the schedule {cron} where clocks go {'back' if change == BACK else 'forth'}",
+        Seen("one night a day", ", ".join(str(day) for day in local)),
+    )
+
+
+@pytest.mark.parametrize("change", [BACK, FORTH])
+def test_runs_are_named_in_the_order_they_begin(berlin, change):
+    moments = [change + timedelta(minutes=30 * k) for k in range(-3, 4)]
+    names = [new_run(moment) for moment in moments]
+    assert names == sorted(names)
+    assert [Asked().night(moment) for moment in moments] == [one.date() for one in moments]
+
+
+def test_votes_of_the_hour_that_comes_twice_are_told_apart(berlin, tmp_path):
+    """2:30 summer time is before 2:30 winter time, and a night as of 2:45 has the first alone."""
+    store = Store.at(tmp_path)
+    votes = pd.DataFrame(
+        {
+            "winner": ["a", "b"],
+            "loser": ["b", "a"],
+            "time": ["2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00"],
+        }
+    )
+    dump = put(store, "votes/x/1.csv", votes)
+    as_of = _moment("2026-10-25T02:45:00+02:00")
+    gathered = gather_votes(store, [dump], attribute="x", as_of=as_of)
+    assert gathered.votes["winner"].tolist() == ["a"]
+    assert gathered.left_out == {"cast after the night asked for": 1}
+    both = gather_votes(store, [dump], attribute="x", as_of=_moment("2026-10-25"))
+    assert both.votes["winner"].tolist() == ["a", "b"]
+    passed(
+        "clocks",
+        "votes cast in the hour that comes twice",
+        Seen("each on its side of --as-of", "1 row cast after the night asked for"),
+    )
+
+
+def test_a_day_without_a_zone_is_a_day_in_utc(berlin):
+    assert _moment("2026-10-25") == datetime(2026, 10, 25, 23, 59, 59, 999999, tzinfo=UTC)

@@ -1,0 +1,46 @@
+"""Nothing that a night starts on this machine can be reached from another."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from cases import passed
+from commands import Fault, Urlr, command_in, processes_of, until
+from judge import Seen
+from registries import MLFLOW_WARNS
+from stored_votes import put, simulated
+
+from tasks.store import Store
+
+pytestmark = MLFLOW_WARNS
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Urlr]:
+    """The command with nothing set: it starts all it needs, Prefect's API too."""
+    command = command_in(tmp_path / "urlr", "")
+    del command.environment["PREFECT_API_URL"]
+    yield command
+    command.close()
+
+
+def test_embedded_nights_listen_on_loopback_only(alone, tmp_path):
+    store = Store.at(tmp_path / "store")
+    put(store, "votes/smiling/1.csv", simulated().votes)
+    pause = Fault("tasks.train:_computed", "pause", tmp_path / "marks", times=1)
+    running = alone.start("nightly", "--store", store.url, faults=(pause,))
+    until(lambda: pause.struck or running.process.poll() is not None)
+    listening, others = set(), set()
+    for process in processes_of(running.mark):
+        for one in process.net_connections():
+            if one.status == psutil.CONN_LISTEN or (not one.raddr and one.type == 2):
+                listening.add(one.laddr.ip)
+            elif one.raddr:
+                others.add(one.raddr.ip)
+    done = running.end()
+    assert done.code == 0, done
+    assert listening == {"127.0.0.1"}
+    assert others <= {"127.0.0.1"}
+    saw = "every socket listens on 127.0.0.1 and speaks to it alone"
+    passed("attacks", "open sockets in embedded mode", Seen("completed", saw))
