@@ -38,8 +38,13 @@ class Seen:
     """What the user saw."""
 
 
-def judge_night(site: Site, done: Done, clean: Bytes, *, healthy: Iterable[str] = ()) -> Night:
-    """Judge a night that wrote its record, but for what each case says (see `judge_entry`)."""
+def judge_night(
+    site: Site, done: Done, clean: Bytes, *, healthy: Iterable[str] = (), but: str = ""
+) -> Night:
+    """Judge a night that wrote its record, but for what each case says (see `judge_entry`).
+
+    `but` is a file that may differ from the clean run's.
+    """
     night = site.record
     assert night is not None, done
     _tells_the_truth(site, done, night)
@@ -47,15 +52,15 @@ def judge_night(site: Site, done: Done, clean: Bytes, *, healthy: Iterable[str] 
     for entry in night.tonight():
         _rows_add_up(entry)
     assert site.inputs() == site.given, "inputs were changed"
-    _as_clean(site, night, clean, healthy)
+    _as_clean(site, night, clean, healthy, but)
     no_secret(site, done)
     nothing_left(site)
     return night
 
 
-def judge_again(site: Site, done: Done, clean: Bytes) -> Night:
+def judge_again(site: Site, done: Done, clean: Bytes, *, but: str = "") -> Night:
     """Judge the night after, without the fault: everything is as in a clean run."""
-    night = judge_night(site, done, clean, healthy=clean)
+    night = judge_night(site, done, clean, healthy=clean, but=but)
     assert done.code == 0, done
     assert {one.attribute for one in night.tonight()} == set(clean)
     standing = site.registry.champions()
@@ -164,12 +169,14 @@ def _rows_add_up(entry: Entry) -> None:
         assert sum(entry.reasons.values()) == rows["skipped"] + rows["rejected"], entry
 
 
-def _as_clean(site: Site, night: Night, clean: Bytes, healthy: Iterable[str]) -> None:
+def _as_clean(site: Site, night: Night, clean: Bytes, healthy: Iterable[str], but: str) -> None:
     for name in healthy:
         assert night.entries[name].outcome in ("published", "unchanged", "held"), night.entries[
             name
         ]
-        assert site.files(night, name) == clean[name], name
+        ours, theirs = site.files(night, name), clean[name]
+        assert ours.keys() == theirs.keys(), name
+        assert [file for file in ours if ours[file] != theirs[file] and file != but] == [], name
 
 
 def _shortened(text: str) -> str:

@@ -21,7 +21,7 @@ from tasks.names import encoded
 from tasks.registry import Registry
 from tasks.results import Night
 from tasks.runs import names_of, read_night
-from tasks.store import Store
+from tasks.store import Store, StoreError
 
 INPUTS = ("votes", "features", "truth")
 COSTS = "result.json"
@@ -90,8 +90,14 @@ class Site:
 
     def inputs(self) -> dict[str, str]:
         """Digests of what lies where votes, features and truth are delivered."""
-        keys = [one.key for prefix in INPUTS for one in self.store.list(prefix)]
-        return {key: _digest(self.store.read(key)) for key in keys if key in self.given}
+        found = {}
+        for prefix in INPUTS:
+            for one in self.store.list(prefix):
+                try:
+                    found[one.key] = _digest(self.store.read(one.key))
+                except StoreError:  # a key that no part of urlr can read or write
+                    found[one.key] = self.given[one.key]
+        return found
 
     def files(self, night: Night, attribute: str) -> dict[str, str]:
         """Digests of the results of an attribute, but for what they cost."""

@@ -109,7 +109,7 @@ def nights(
             done = site.night()
             night = judge_night(site, done, clean, healthy=(*HEALTHY, *GOOD_NAMES))
             mend(site, s3_server)
-            again = judge_again(site, site.night(), clean)
+            again = judge_again(site, site.night(), clean, but="page.json")
             yield Nights(site, done, night, again, clean)
         finally:
             for one in sites:

@@ -68,7 +68,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) ->
         done = site.night()
         night = judge_night(site, done, clean, healthy=[STEADY])
         deliver(shifted=False)
-        yield done, night, judge_again(site, site.night(), clean), site
+        # The page tells what changed since the night before.
+        again = judge_again(site, site.night(), clean, but="page.json")
+        yield done, night, again, site
     finally:
         site.command.close()
 
