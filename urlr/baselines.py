@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from urlr.arrays import Mask
+from urlr.arrays import Floats, Mask
 from urlr.errors import ConvergenceError, VoteError
 from urlr.features import feature_table
 from urlr.fitting import fit
@@ -81,17 +81,23 @@ def majority_vote_regression(
     """
     graph, mapped, items = _in_features(votes, features)
     kept = _majority_graph(graph)
-    n = graph.n_items
-    decided = kept.target > 0
-    wins = np.bincount(kept.winner[decided], kept.weight[decided], n)
-    losses = np.bincount(kept.loser[decided], kept.weight[decided], n)
-    judged = wins + losses > 0
-    share = wins[judged] / (wins + losses)[judged]
+    shares = win_shares(kept)
+    judged = ~np.isnan(shares)
+    share = shares[judged]
     rows = mapped[positions(items, graph.items)[judged]]
     centre = rows.mean(axis=0)
     centred = rows - centre
     beta = ridge_solve(centred.T @ centred, centred.T @ (share - share.mean()), ridge)
     return pd.Series((mapped - centre) @ beta + share.mean(), index=items, name="score")
+
+
+def win_shares(graph: ComparisonGraph) -> Floats:
+    """(n_items,) share of wins among the decided votes on each item; NaN without any."""
+    decided, n = graph.target > 0, graph.n_items
+    wins = np.bincount(graph.winner[decided], graph.weight[decided], n)
+    judged = wins + np.bincount(graph.loser[decided], graph.weight[decided], n)
+    shares: Floats = np.divide(wins, judged, out=np.full(n, np.nan), where=judged > 0)
+    return shares
 
 
 def bradley_terry(

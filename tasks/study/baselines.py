@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.spatial.distance import cdist
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.baselines import bradley_terry
+from urlr.baselines import bradley_terry, win_shares
 from urlr.graph import ComparisonGraph
 from urlr.ridge import ridge_coefficients
 
@@ -24,14 +24,9 @@ def share_regression(graph: ComparisonGraph, *, rng: np.random.Generator) -> Flo
 
     The ridge is tuned on items left out, by the squared error of their shares.
     """
-    features = _features(graph)
-    n = graph.n_items
-    decided = graph.target > 0
-    wins = np.bincount(graph.winner[decided], graph.weight[decided], n)
-    losses = np.bincount(graph.loser[decided], graph.weight[decided], n)
-    judged = wins + losses > 0
-    share = wins[judged] / (wins + losses)[judged]
-    rows = features[judged]
+    shares = win_shares(graph)
+    judged = ~np.isnan(shares)
+    share, rows = shares[judged], _features(graph)[judged]
     fold = rng.permutation(len(rows)) % N_FOLDS
     loss = np.zeros(REGRESSION_RIDGES.size)
     for held in range(N_FOLDS):

@@ -53,6 +53,13 @@ def test_majority_drops_the_minority_and_pairs_without_one():
     assert set(edges) == {("a", "b"), ("c", "d")}
 
 
+def test_win_shares_leave_out_ties_and_items_without_decided_votes():
+    rows = [("a", "b", "a", 3.0), ("a", "b", "b", 1.0), ("c", "d", "tie", 9.0)]
+    votes = pd.DataFrame(rows, columns=["item_a", "item_b", "outcome", "weight"])
+    graph = comparison_graph(votes)
+    np.testing.assert_array_equal(baselines.win_shares(graph), [0.75, 0.25, np.nan, np.nan])
+
+
 @pytest.mark.parametrize(
     "baseline",
     [
