@@ -53,7 +53,7 @@ def study(
             failures = _fan_out(missing, cluster, busy, found=len(trials) - len(missing))
             wall = time.monotonic() - began
     done = [one for one in map(read_done, trials) if one is not None]
-    cost = Cost(workers, wall, busy[0], len(missing) - len(failures), len(failures))
+    cost = Cost(workers, wall, busy[0], len(missing) - len(failures))
     summary = write_results(
         done,
         out,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tasks.study.learner import URLR, Learner
 from tasks.study.records import Example
 from urlr.arrays import Floats
@@ -25,11 +23,3 @@ def pruned_examples(
             called = [names[k] if names else f"item {k}" for k in (more, less)]
             kind.append(Example(attribute, called[0], called[1], gap > 0, gap, place))
     return [*found[True], *found[False]]
-
-
-def share_confirmed(learner: Learner, truth: Floats, rate: float) -> float:
-    """Share of the pruned edges that contradict the truth."""
-    graph, items = learner.graph, learner.compared
-    pruned = learner.pruned(URLR, rate)
-    gap = truth[items[graph.loser]] - truth[items[graph.winner]]
-    return float(np.mean(gap[pruned] > 0)) if pruned.any() else float("nan")

@@ -26,7 +26,7 @@ from tasks.study.learner import (
     Learner,
 )
 from tasks.study.records import STAND_IN, Chart, Experiment, Outcome, Row, Unit, chosen, curves
-from tasks.study.sources import places, read_features, read_table
+from tasks.study.sources import places, read_features, read_table, truths
 from tasks.study.standins import Votes
 from urlr.arrays import Floats, Ints
 from urlr.metrics import tau_distance
@@ -138,13 +138,13 @@ def check(folder: Path) -> None:
 
 def load(folder: Path) -> Votes:
     """Tables `items` (item, truth), `features` (item, numeric columns), `votes` (winner, loser)."""
-    items = read_table(folder, "items", ["item", "truth"]).drop_duplicates("item").set_index("item")
+    truth = truths(read_table(folder, "items", ["item", "truth"]), f"{folder}/items")
     votes = read_table(folder, "votes", ["winner", "loser"])
     return Votes(
-        read_features(folder, items.index),
-        items["truth"].to_numpy(np.float64),
-        places(items.index, votes["winner"], f"{folder}/votes"),
-        places(items.index, votes["loser"], f"{folder}/votes"),
+        read_features(folder, truth.index),
+        truth.to_numpy(),
+        places(truth.index, votes["winner"], f"{folder}/votes"),
+        places(truth.index, votes["loser"], f"{folder}/votes"),
     )
 
 

@@ -35,7 +35,6 @@ class Cost:
     busy_seconds: float
     """Sum over the trials that were run now."""
     n_run: int
-    n_failed: int = 0
     sittings: int = 1
     """How often the study was begun or gone on with."""
 
@@ -46,6 +45,8 @@ class Cost:
 
     def sentence(self) -> str:
         """In words."""
+        if not self.n_run:
+            return "No trial was run to its end."
         sittings = f" in {self.sittings} sittings" if self.sittings > 1 else ""
         return (
             f"{plural(self.n_run, 'trial')} in {self.wall_seconds / 60:.1f} min{sittings} on "
@@ -54,16 +55,19 @@ class Cost:
         )
 
     def after(self, earlier: Cost | None) -> Cost:
-        """Both together, if an earlier sitting had as many workers."""
-        if earlier is None or earlier.workers != self.workers:
+        """Both together, if both had as many workers; the earlier alone if nothing was run now."""
+        if earlier is None:
+            return self
+        if not self.n_run:
+            return earlier
+        if earlier.workers != self.workers:
             return self
         return Cost(
             self.workers,
             earlier.wall_seconds + self.wall_seconds,
             earlier.busy_seconds + self.busy_seconds,
             earlier.n_run + self.n_run,
-            self.n_failed,
-            earlier.sittings + bool(self.n_run),
+            earlier.sittings + 1,
         )
 
 

@@ -57,6 +57,31 @@ def read_table(folder: Path, stem: str, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
+def truths(items: pd.DataFrame, what: str) -> pd.Series[Any]:
+    """Truth by item of a table with the columns `item` and `truth`.
+
+    Raises
+    ------
+    StudyDataError
+        Items are named twice, or a truth is no finite number.
+    """
+    twice = items["item"][items["item"].duplicated()].unique()
+    if len(twice):
+        refuse(
+            f"{what}: {plural(len(twice), 'item')} named twice ({shown_some(list(twice))}); keep "
+            "one row of each."
+        )
+    values = pd.to_numeric(items["truth"], errors="coerce").to_numpy(np.float64)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        refuse(
+            f"{what}: {int(bad.sum()):,} of {plural(len(items), 'row')} have a truth that is no "
+            f"finite number ({shown_some(list(items['truth'][bad].unique()))}); correct or drop "
+            "them."
+        )
+    return pd.Series(values, index=pd.Index(items["item"]), name="truth")
+
+
 def read_features(folder: Path, items: pd.Index[Any]) -> Floats:
     """(n_items, n_features) the table `features` in the order of the items.
 

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import urlr
 from tasks.study.experiments import EXPERIMENTS
 from tasks.study.records import Example, Outcome, Row, Unit
-from urlr.settings import METHOD_VERSION
 
-STUDY_VERSION = 1
-"""Raised when a unit measures something else than before."""
+PRESENTATION = {
+    "claims", "claims_on_known_truth", "claims_on_sparse_votes", "content", "figures", "judging",
+    "looks", "markdown", "page", "results",
+}  # fmt: skip
+"""Modules beside this one that judge and show what was measured; the others measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Trial:
     unit: Unit
     path: Path
     key: str
-    """Changes with whatever changes the outcome: code, method, data."""
+    """Changes with whatever of ours may change the outcome: the sources that measure, the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,19 @@ class Done:
 def trials_of(
     names: Sequence[str], folders: dict[str, Path | None], out: Path, *, quick: bool
 ) -> list[Trial]:
-    """Everything these experiments ask for, the slow ones first."""
+    """Everything these experiments ask for, the slow ones first.
+
+    The key of a trial has the sources that measure in it: after a change of the method or of an
+    experiment no earlier outcome holds, after one of claims, figures or pages all do.
+    """
+    sources = files_digest(measuring_sources())
     found = []
     for name in names:
         data = folders.get(name)
         digest = folder_digest(data) if data is not None else ""
         for setting, number in EXPERIMENTS[name].units(quick):
             unit = Unit(name, setting, number, quick, data)
-            what = [STUDY_VERSION, METHOD_VERSION, name, setting, number, quick, digest]
+            what = [sources, name, setting, number, quick, digest]
             key = hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]
             file = f"{re.sub(r'[^a-z0-9.]+', '-', setting.lower())}.{number}.json"
             found.append(Trial(unit, out / "trials" / name / file, key))
@@ -95,9 +103,20 @@ def read_done(trial: Trial) -> Done | None:
 
 def folder_digest(folder: Path) -> str:
     """Of the names and bytes of a folder's files."""
+    return files_digest([path for path in sorted(folder.iterdir()) if path.is_file()])
+
+
+def measuring_sources() -> list[Path]:
+    """The method and the experiments: all of whose code an outcome may depend on."""
+    here, method = Path(__file__).parent, Path(urlr.__file__).parent
+    experiments = [path for path in here.glob("*.py") if path.stem not in PRESENTATION]
+    return [*sorted(method.glob("*.py")), *sorted(experiments)]
+
+
+def files_digest(paths: Sequence[Path]) -> str:
+    """Of the names and bytes of files, in this order."""
     digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.is_file():
-            digest.update(path.name.encode())
-            digest.update(path.read_bytes())
+    for path in paths:
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()

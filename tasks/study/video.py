@@ -22,10 +22,9 @@ from tasks.study.learner import (
     Learner,
 )
 from tasks.study.records import STAND_IN, Chart, Experiment, Outcome, Row, Unit, chosen, curves
-from tasks.study.sources import places, read_features, read_table, refuse
+from tasks.study.sources import places, read_features, read_table, refuse, truths
 from tasks.study.standins import CATEGORIES, Votes
-from urlr.arrays import Floats, Ints
-from urlr.errors import UrlrError
+from urlr.arrays import Ints
 from urlr.metrics import tau_distance
 
 FOLDER = "video"
@@ -60,7 +59,10 @@ def run(unit: Unit) -> Outcome:
         some = inside[: max(10, round(share * inside.size))]
         learner = _learner(data, some, COMPONENTS)
         for name in [*METHODS, DEFAULT] if share in (0.1, 1.0) else METHODS:
-            scores = _scores(learner, name, _learner(data, some, FEWER))
+            if name == FEWER_DIMENSIONS:
+                scores = _learner(data, some, FEWER).scores(URLR, rate=RATE)
+            else:
+                scores = learner.scores(name, rate=RATE)
             distance = tau_distance(pd.Series(scores[unseen], unseen), truth)
             rows.append(Row("distance", name, share, distance))
         for criterion in ("bic", "aic"):
@@ -75,16 +77,6 @@ def run(unit: Unit) -> Outcome:
     if learner is not None and unit.trial == 0:
         examples = pruned_examples(learner, data.truth, attribute=unit.setting)
     return Outcome(evidence, rows, examples)
-
-
-def _scores(learner: Learner, name: str, fewer: Learner) -> Floats:
-    """Scores; a method that cannot learn from so few votes says that all items are equal."""
-    try:
-        if name == FEWER_DIMENSIONS:
-            return fewer.scores(URLR, rate=RATE)
-        return learner.scores(name, rate=RATE)
-    except UrlrError:
-        return np.zeros(len(learner.values))
 
 
 def _learner(data: Votes, rows: Ints, components: int) -> Learner:
@@ -134,7 +126,7 @@ def check(folder: Path) -> None:
 def load(folder: Path, category: str) -> Votes:
     """Tables `items` (item, category, truth), `features` (item, words), `votes` (winner, loser)."""
     items = read_table(folder, "items", ["item", "category", "truth"])
-    mine = items[items["category"] == category].drop_duplicates("item").set_index("item")
+    mine = truths(items[items["category"] == category], f"{folder}/items, {category}")
     if len(mine) <= TRAINED:
         refuse(
             f"{folder}/items has {len(mine)} items of category {category!r}; more than {TRAINED} "
@@ -148,7 +140,7 @@ def load(folder: Path, category: str) -> Votes:
     who = votes["annotator"].to_numpy() if "annotator" in votes else None
     return Votes(
         features,
-        mine["truth"].to_numpy(np.float64),
+        mine.to_numpy(),
         places(mine.index, votes["winner"], f"{folder}/votes"),
         places(mine.index, votes["loser"], f"{folder}/votes"),
         who,

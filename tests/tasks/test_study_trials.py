@@ -1,7 +1,13 @@
 """Trials on disk, experiments by name, real data that is not right, and what was measured."""
 
+import ast
 import json
 import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,8 +16,18 @@ import pytest
 from tasks.study import sources
 from tasks.study.experiments import EXPERIMENTS, SHOWN, chosen_names, found_data
 from tasks.study.records import Outcome, Row, Unit, curves, mean_of, measured_table, paired
+from tasks.study.results import Cost
 from tasks.study.sources import StudyDataError
-from tasks.study.trials import carried_out, read_done, trials_of
+from tasks.study.standins import CATEGORIES
+from tasks.study.trials import (
+    PRESENTATION,
+    carried_out,
+    measuring_sources,
+    read_done,
+    trials_of,
+)
+
+ROOT = Path(__file__).parents[2]
 
 
 def cycles(out):
@@ -52,6 +68,51 @@ def test_trials_of_changed_data_have_another_key(tmp_path):
     (data / "votes.csv").write_text("winner,loser\nb,a\n")
     after = trials_of(["image"], {"image": data}, tmp_path, quick=True)
     assert all(one.key != two.key for one, two in zip(before, after, strict=True))
+
+
+SPOKEN = """\
+from pathlib import Path
+from tasks.study.trials import trials_of
+
+def key():
+    return trials_of(["figure2"], {}, Path("out"), quick=True)[0].key
+
+print(key())
+for changed in ("tasks/study/figures.py", "tasks/study/learner.py", "urlr/path.py"):
+    with Path(changed).open("a") as file:
+        file.write("# changed")
+    print(key())
+"""
+
+
+def test_trials_of_changed_code_have_another_key_unless_it_only_shows(tmp_path):
+    for room in ("tasks", "urlr"):
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    said = subprocess.run(
+        [sys.executable, "-c", SPOKEN],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, shown, experiment, method = said.stdout.split()
+    assert first == shown
+    assert len({shown, experiment, method}) == 3
+
+
+def test_no_code_that_measures_imports_code_that_shows():
+    """Else a change of the latter could change outcomes under the same key."""
+    known = {path.stem for path in (ROOT / "tasks" / "study").glob("*.py")}
+    assert known > PRESENTATION
+    sources = measuring_sources()
+    assert {path.parent.name for path in sources} == {"urlr", "study"}
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                named = {*node.module.split("."), *(one.name for one in node.names)}
+                of_study = node.module.startswith("tasks.study")
+                assert not (of_study and named & PRESENTATION), path
 
 
 def test_no_two_trials_share_a_file_or_a_name(tmp_path):
@@ -138,6 +199,14 @@ def test_real_files_are_found_in_their_folder_or_named_directly(tmp_path):
             images(features=pd.DataFrame({"item": list("aabcd"), "x": range(5)})),
             ["name 1 item twice (a)"],
         ),
+        (
+            images(items=pd.DataFrame({"item": list("abcdda"), "truth": range(6)})),
+            ["image/items: 2 items named twice (d, a); keep one row of each."],
+        ),
+        (
+            images(items=pd.DataFrame({"item": list("abcd"), "truth": ["1", "two", "inf", 4]})),
+            ["image/items: 2 of 4 rows have a truth that is no finite number (two, inf)"],
+        ),
     ],
 )
 def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, words):
@@ -146,6 +215,38 @@ def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, wo
         looked_at(tmp_path)
     for word in words:
         assert word in str(caught.value)
+
+
+def videos(**changed):
+    names = [f"{category} {k}" for category in CATEGORIES for k in range(21)]
+    items = pd.DataFrame({"item": names, "category": [name.rpartition(" ")[0] for name in names]})
+    return {
+        "items": items.assign(truth=np.arange(len(items))).assign(**changed),
+        "features": pd.DataFrame({"item": names, "x": 0.5}),
+        "votes": pd.DataFrame({"winner": names[1:], "loser": names[:-1]}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (
+            {"item": lambda table: table["item"].replace("food 1", "food 0")},
+            "video/items, food: 1 item named twice (food 0); keep one row of each.",
+        ),
+        (
+            {"truth": lambda table: table["item"].where(table["category"] == "phone", "1")},
+            "video/items, phone: 21 of 21 rows have a truth that is no finite number",
+        ),
+    ],
+)
+def test_items_of_a_category_that_are_not_right_are_refused(tmp_path, changed, words):
+    folder = written(tmp_path / "video", **videos())
+    assert found_data(["video"], tmp_path, named=True, given=True) == {"video": folder}
+    written(tmp_path / "video", **videos(**changed))
+    with pytest.raises(StudyDataError) as caught:
+        found_data(["video"], tmp_path, named=True, given=True)
+    assert words in str(caught.value)
 
 
 def test_data_that_is_asked_for_and_missing_is_an_error_else_a_stand_in(tmp_path):
@@ -161,6 +262,24 @@ def test_a_file_that_is_no_table_is_refused(tmp_path):
     (tmp_path / "items.parquet").write_bytes(b"not parquet")
     with pytest.raises(StudyDataError, match=r"items.parquet cannot be read"):
         sources.read_table(tmp_path, "items", ["item"])
+
+
+FIRST = Cost(workers=2, wall_seconds=60.0, busy_seconds=90.0, n_run=5)
+
+
+def test_costs_of_sittings_add_up():
+    both = Cost(2, 30.0, 30.0, 1).after(FIRST)
+    assert both == Cost(2, 90.0, 120.0, 6, sittings=2)
+    assert both.sentence() == (
+        "6 trials in 1.5 min in 2 sittings on 2 workers: 2.0 min of work, parallel efficiency 67%."
+    )
+    assert Cost(4, 30.0, 30.0, 1).after(FIRST) == Cost(4, 30.0, 30.0, 1)
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_sitting_that_ran_nothing_costs_what_the_earlier_did(workers):
+    assert Cost(workers, 0.0, 0.0, 0).after(FIRST) == FIRST
+    assert Cost(workers, 0.0, 0.0, 0).after(None).sentence() == "No trial was run to its end."
 
 
 def measured():
