@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from commands import Urlr, until
+from commands import Fault, Urlr, until
 from pipeline import Place, PrefectApi, only_progress
 
 
@@ -66,6 +66,22 @@ def test_what_cannot_be_studied_is_refused_at_once_in_one_line(place, options, w
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (place.directory / "none").exists()
+
+
+def test_a_trial_whose_worker_is_killed_is_run_once_more(urlr: Urlr, prefect_api: PrefectApi):
+    killed = Fault("tasks.study.trials:carried_out", "kill", urlr.place / "marks", times=1)
+    done = urlr("study", "figure2", "--out", "found", "--workers", "2", faults=(killed,))
+    assert (killed.struck, done.code) == (1, 0), done
+    assert "5 trials in" in done.out
+    assert "Failed" not in done.out
+    out = urlr.work / "found"
+    assert len(trials(out)) == 5
+    assert not list(out.rglob("*.tmp"))
+    runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["study"]}})
+    (run,) = (run for run in runs if run["parameters"]["out"] == str(out.resolve()))
+    tasks = prefect_api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
+    assert {task["state_name"] for task in tasks} == {"Completed"}
+    assert max(task["run_count"] for task in tasks) == 2
 
 
 def test_a_study_that_is_stopped_keeps_what_it_has(urlr: Urlr):
