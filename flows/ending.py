@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -24,3 +29,33 @@ def ended_by_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def done_apart(work: Callable[[threading.Event], T], *, patience: float) -> T:
+    """Do work in a thread of its own, while this one waits where no signal is lost.
+
+    What a signal raises amid other people's code may go lost there: in a destructor, in the
+    callback of a weak reference, in an event loop. Work is told by its event instead, and has
+    `patience` seconds to end; more signals do not hurry it. Then it is left behind.
+    """
+    told = threading.Event()
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(work(told))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        thread.join()
+    except KeyboardInterrupt:
+        told.set()
+        end = time.monotonic() + patience
+        while thread.is_alive() and time.monotonic() < end:
+            with suppress(KeyboardInterrupt):
+                thread.join(0.1)
+        raise
+    return answer.result()

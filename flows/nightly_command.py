@@ -194,7 +194,14 @@ def _rollback(arguments: argparse.Namespace, say: Say) -> None:
 
 
 def _serve(arguments: argparse.Namespace, say: Say) -> int:
-    from flows.prefect_api import serve_nightly
+    from flows.ending import done_apart
+
+    def load(told: object) -> None:
+        import flows.serving  # noqa: F401
+        import tasks.settings  # noqa: F401
+
+    done_apart(load, patience=60.0)
+    from flows.serving import serve_nightly
     from tasks.settings import load_settings
 
     settings = load_settings(store=arguments.store)

@@ -7,7 +7,6 @@ scores; people look at Prefect's pages; a night dies.
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -353,9 +352,9 @@ def test_a_served_night_has_its_time_zone_and_one_place(team, deployed, tmp_path
 
     until(lambda: served() or serving.process.poll() is not None, "served", seconds=PATIENCE)
     found = served()
-    time.sleep(5)  # a signal that comes while Prefect's runner begins may be lost on it
-    serving.end(signal_sent=signal.SIGTERM)
+    done = serving.end(signal_sent=signal.SIGTERM)
     command.close()
+    assert (done.code, done.err) == (0, "")
     assert [one["schedule"]["cron"] for one in found["schedules"] if one["active"]] == [
         "30 2 * * *"
     ]

@@ -1,13 +1,16 @@
-"""`urlr serve` with nothing set: a server of its own, a night that comes by itself, and the end."""
+"""`urlr serve`: a server of its own, a night that comes by itself, and the end at any moment."""
 
 import re
 import signal
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import PATIENCE, Done, asked, command_in, until
+from commands import PATIENCE, Done, Urlr, asked, command_in, until
+from pipeline import prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
@@ -82,3 +85,72 @@ def test_it_says_where_it_is_and_nothing_else(served):
     ]
     assert "Traceback" not in served.done.err
     assert [one for one in served.done.err.splitlines() if not one.startswith("urlr: ")] == []
+
+
+@pytest.fixture(scope="module")
+def prefect_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that somebody else keeps."""
+    with prefect_server(tmp_path_factory.mktemp("prefect")) as api:
+        yield api.address
+
+
+@pytest.fixture
+def served_at(tmp_path: Path) -> Iterator[Callable[[str], Urlr]]:
+    """The command, by the address of a Prefect server; empty for one of its own."""
+    made: list[Urlr] = []
+
+    def command(api: str) -> Urlr:
+        made.append(command_in(tmp_path / "urlr", api))
+        if not api:
+            del made[-1].environment["PREFECT_API_URL"]
+        return made[-1]
+
+    yield command
+    for one in made:
+        one.close()
+
+
+def told_at(command: Urlr, line: str, later: float, number: int) -> Done:
+    """How it ends if a signal comes some seconds after it printed a line; "" at once."""
+    serving = command.start("serve", "--store", "store")
+    until(lambda: line in serving.said[0].read_text() or serving.process.poll() is not None)
+    time.sleep(later)
+    assert serving.process.poll() is None, serving.said[1].read_text()
+    return serving.end(signal_sent=number)
+
+
+def assert_ended(done: Done) -> None:
+    """Once it serves, to be told is how it ends; before, it was stopped."""
+    expected = (0, "") if "Nightly at" in done.out else (130, "urlr: stopped before the end.\n")
+    assert (done.code, done.err) == expected, done
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("line", "later"), [("Starting a Prefect", 0.0), ("Starting a Prefect", 0.3), ("pages:", 0.0)]
+)
+def test_a_signal_while_its_server_starts_ends_both(served_at, line, later, number):
+    assert_ended(told_at(served_at(""), line, later, number))
+
+
+@pytest.mark.parametrize("later", [0.0, 0.8, 2.0])
+def test_a_signal_before_all_is_loaded_ends_it(served_at, prefect_elsewhere, later):
+    """Before the command has begun, the signal itself ends the process."""
+    done = told_at(served_at(prefect_elsewhere), "", later, signal.SIGTERM)
+    if (done.code, done.out, done.err) != (-signal.SIGTERM, "", ""):
+        assert_ended(done)
+
+
+@pytest.mark.parametrize("later", [0.0, 0.3, 0.6, 1.2])
+def test_a_signal_while_the_runner_begins_is_not_lost(served_at, prefect_elsewhere, later):
+    number = signal.SIGINT if later == 0.3 else signal.SIGTERM
+    assert_ended(told_at(served_at(prefect_elsewhere), "Nightly at", later, number))
+
+
+def test_a_server_that_never_answers_does_not_keep_it_from_ending(served_at):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = served_at(f"http://127.0.0.1:{silent.getsockname()[1]}/api")
+        serving = command.start("serve", "--store", "store")
+        with silent.accept()[0]:  # asked, and left waiting
+            done = serving.end(signal_sent=signal.SIGTERM)
+    assert_ended(done)
