@@ -19,6 +19,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.discover import Source
+from tasks.formats import table_format
+from tasks.limits import check_text_size
 from tasks.read import (
     VOTED,
     ReadError,
@@ -84,7 +86,7 @@ def gather_votes(
     frames, rows, left_out = [], {}, Counter[str]()
     seen: set[str] = set()
     for dump in dumps:
-        data = store.read(dump.key, etag=dump.etag)
+        data = _content(store, dump)
         frame = _dump(data, dump.key, store.address(dump.key), attribute)
         rows[dump.key] = len(frame)
         digest = hashlib.sha256(data).hexdigest()
@@ -174,6 +176,17 @@ def digest_of(features: pd.DataFrame | None) -> str:
     return digest.hexdigest()
 
 
+def _content(store: Store, source: Source) -> bytes:
+    """The bytes of an object; text that is too large is refused before it is fetched."""
+    if table_format(source.key, error=ReadError).layout != "parquet":
+        check_text_size(source.size, store.address(source.key))
+    return store.read(source.key, etag=source.etag)
+
+
+def _table(store: Store, source: Source) -> pd.DataFrame:
+    return table_of(_content(store, source), store.address(source.key))
+
+
 def _dump(data: bytes, key: str, address: str, attribute: str) -> pd.DataFrame:
     frame = votes_of(table_of(data, address), address)
     try:
@@ -195,7 +208,7 @@ def _dump(data: bytes, key: str, address: str, attribute: str) -> pd.DataFrame:
 
 def _truth(store: Store, part: Source) -> pd.DataFrame:
     address = store.address(part.key)
-    table = table_of(store.read(part.key, etag=part.etag), address)
+    table = _table(store, part)
     if lacking := sorted({"item", "score"} - set(table.columns)):
         raise ReadError(
             f"{address} has no column {' and no '.join(lacking)}; true scores are kept as item "
@@ -273,7 +286,7 @@ def _part(store: Store, part: Source) -> pd.DataFrame:
 
 def _read_part(store: Store, part: Source) -> pd.DataFrame:
     address = store.address(part.key)
-    return features_of(table_of(store.read(part.key, etag=part.etag), address), address)
+    return features_of(_table(store, part), address)
 
 
 _kept_part = lru_cache(maxsize=4)(_read_part)

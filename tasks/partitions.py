@@ -2,7 +2,7 @@
 
 Parquet is cut into pieces of some 100,000 rows, fewer where rows are long. A row group larger than
 a piece is decoded from its beginning for each of its pieces, so row groups of about that size are
-best. Text (CSV, JSON lines) has no places to cut at and is read whole, up to `LARGEST_TEXT` bytes.
+best. Text (CSV, JSON lines) has no places to cut at and is read whole, if it is not too large.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tasks.formats import shown_path, table_format
+from tasks.limits import MOST_COLUMNS, check_text_size, refuse
 from tasks.objects import Directory, Found
+from tasks.parquet_limits import check_decoded, damaged, is_list, parquet_file
 from tasks.read import ReadError, features_of, parquet_frame, table_of
 from tasks.store import Store
 from urlr.errors import FeatureError
 from urlr.features import FeatureTable, feature_table
-from urlr.ids import plural, shown, shown_some
+from urlr.ids import plural, shown_some
 
 ROWS = 100_000
 """Most rows of a piece of Parquet."""
 CELLS = 1 << 23
 """Most numbers of a piece of Parquet, 64 MB; reading such a one took 200 to 370 MB at its peak."""
-LARGEST_TEXT = 1 << 28
-"""Most bytes of a file of text: 256 MB, so about 1 GB of memory, for reading 76 MB of CSV took 220
-MB and 107 MB of JSON lines 390."""
 
 _BUFFERS = 1 << 25
 """Bytes of all columns read at a time; without, row groups are read whole before decoding."""
@@ -183,6 +182,8 @@ def read_partition(piece: Partition) -> FeatureTable:
         lists = any(name.startswith("embedding_") and name not in named for name in piece.columns)
         columns = ["item", *(name for name in piece.columns if name in named)]
         columns += ["embedding"] if lists and "embedding" in named else []
+        source = pa.PythonFile(_StoredFile(piece.store, piece.found), mode="r")
+        check_decoded(source, file.metadata, where, columns={"item"}, groups=piece.groups)
         try:
             for batch in file.iter_batches(
                 _BATCH, row_groups=list(piece.groups), columns=columns, use_threads=False
@@ -194,7 +195,7 @@ def read_partition(piece: Partition) -> FeatureTable:
                 if not wanted:
                     break
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise _damaged(where, error) from None
+            damaged(where, error)
     frame = parquet_frame(pa.Table.from_batches(batches), where)
     del batches
     blank = [name for name in frame.columns if name != "item" and frame[name].isna().all()]
@@ -235,11 +236,7 @@ def _with_columns(table: FeatureTable, piece: Partition) -> FeatureTable:
 
 def _text_table(store: Store, found: Found) -> FeatureTable:
     where = store.address(found.key)
-    if found.size > LARGEST_TEXT:
-        raise ReadError(
-            f"{where} has {found.size:,} bytes, a file of text may have {LARGEST_TEXT:,}; save it "
-            "as Parquet, or in several files."
-        )
+    check_text_size(found.size, where)
     stored = table_of(store.read(found.key, etag=found.etag), where)
     return feature_table(features_of(stored, where))
 
@@ -263,7 +260,8 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
         for field in schema:
             if field.name == "item" or field.name.startswith(_INDEX):
                 continue
-            if field.name == "embedding" and _is_list(field.type):
+            if field.name == "embedding" and is_list(field.type):
+                _check_lengths(metadata, MOST_COLUMNS, where)
                 width = _width(file, where)
                 columns += [f"embedding_{k}" for k in range(width)]
                 empty += [] if width else ["embedding"]
@@ -286,12 +284,6 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
         )
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
 def _is_number(kind: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(kind)
@@ -309,24 +301,31 @@ def _width(file: Any, where: str) -> int:
             if len(lengths):
                 return len(lengths[0])
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(where, error) from None
+        damaged(where, error)
     return 0
+
+
+def _check_lengths(metadata: Any, width: int, where: str) -> None:
+    """Refuse lists that are longer than this on the whole, as row groups tell without reading."""
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        for place in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(place)
+            if not chunk.path_in_schema.startswith("embedding."):
+                continue
+            if chunk.num_values > rows * max(1, width):
+                refuse(
+                    where,
+                    f"has {chunk.num_values:,} numbers in the `embedding` of {plural(rows, 'row')},"
+                    f" {width:,} a row is the most",
+                    "check the export that wrote it",
+                )
 
 
 def _parquet_file(store: Store, found: Found, where: str, n_columns: int = 1) -> Any:
     buffer = max(1 << 16, min(1 << 20, _BUFFERS // max(1, n_columns)))
-    try:
-        return pa.parquet.ParquetFile(
-            pa.PythonFile(_StoredFile(store, found), mode="r"),
-            buffer_size=buffer,
-            pre_buffer=False,
-        )
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(where, error) from None
-
-
-def _damaged(where: str, error: Exception) -> ReadError:
-    return ReadError(f"{where} is a damaged Parquet file ({shown(error, 200)}); copy it again.")
+    source = pa.PythonFile(_StoredFile(store, found), mode="r")
+    return parquet_file(source, where, buffer_size=buffer, pre_buffer=False)
 
 
 class _StoredFile(io.RawIOBase):

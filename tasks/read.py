@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import json
 import os
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
-import pyarrow.parquet
 
 from tasks.formats import TableFormat, shown_path, table_format
-from urlr.errors import UrlrError
+from tasks.limits import LARGEST_TEXT, check_columns, check_lines, check_text_size, refuse, unpacked
+from tasks.limits import ReadError as ReadError
+from tasks.parquet_limits import bounded_table
 from urlr.ids import plural, read_ids, shown, shown_some
 
 ID_COLUMNS = frozenset(
@@ -48,10 +47,7 @@ VOTED = ("winner", "loser", "item_a", "item_b")
 _INDEX = "__index_level_"  # how pandas stores an index without a name in Parquet
 _BLOCK = 1 << 26  # a CSV row must fit into one block
 _MOSTLY = 0.5
-
-
-class ReadError(UrlrError):
-    """A file cannot be read; the text says which, what is wrong, and what to do."""
+_FILLED = 1 << 23  # cells, 64 MB, up to which rows may lack most of the columns
 
 
 def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> pd.DataFrame:
@@ -61,7 +57,7 @@ def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
     """
     frame = votes_of(read_table(path, text=text), path)
     if frame.empty:
-        _fail(path, "holds no votes, only a header", "check the export that wrote it")
+        refuse(path, "holds no votes, only a header", "check the export that wrote it")
     return frame
 
 
@@ -81,12 +77,12 @@ def features_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFr
     """The features in a table that was read from `path`."""
     frame = _without_index(stored)
     if frame.empty:
-        _fail(path, "holds no items, only a header", "check the export that wrote it")
+        refuse(path, "holds no items, only a header", "check the export that wrote it")
     _check_separator(frame, path)
     if "item" not in frame.columns:
         held = shown_some([str(name) for name in frame.columns], limit=8) or "none with a name"
         kept = "; the table's index has no name" if stored.shape[1] > frame.shape[1] else ""
-        _fail(
+        refuse(
             path,
             f"has no column `item` (columns found: {held}{kept})",
             "name the column that holds the ids `item`",
@@ -157,7 +153,9 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
     ReadError
         The file is missing, unreadable, empty, damaged, or not what its name says.
     """
-    return table_of(_bytes(path), path, text=text)
+    form = table_format(path, error=ReadError)
+    most = None if form.layout == "parquet" else LARGEST_TEXT
+    return table_of(_bytes(path, most), path, text=text)
 
 
 def table_of(
@@ -169,55 +167,60 @@ def table_of(
     ids = ID_COLUMNS.union(text)
     if form.layout == "parquet":
         return _parquet(data, path, ids)
+    check_lines(data, path)
     data = _checked_text(data, path)
     return _csv(data, path, ids) if form.layout == "csv" else _json_lines(data, path, ids)
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Read a file of text in UTF-8, unpacked if its name ends in .gz."""
+def read_text(path: str | os.PathLike[str], *, most: int = LARGEST_TEXT, rows: bool = False) -> str:
+    """Read a file of text in UTF-8, unpacked if its name ends in .gz, of at most so many bytes.
+
+    `rows`: its lines are rows, and none of them may be too long.
+    """
     form = TableFormat("jsonl", gzipped=Path(path).name.lower().endswith(".gz"))
-    return _checked_text(_content(_bytes(path), path, form), path).decode()
+    data = _content(_bytes(path, most), path, form, most)
+    if rows:
+        check_lines(data, path)
+    return _checked_text(data, path).decode()
 
 
-def _fail(path: str | os.PathLike[str], wrong: str, remedy: str) -> NoReturn:
-    raise ReadError(f"{shown_path(path)} {wrong}; {remedy}.") from None
-
-
-def _bytes(path: str | os.PathLike[str]) -> bytes:
+def _bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
     try:
+        if most is not None:
+            check_text_size(Path(path).stat().st_size, path, most=most)
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise ReadError(f"there is no file {shown_path(path)}; check the path.") from None
     except IsADirectoryError:
-        _fail(path, "is a directory", "give a file")
+        refuse(path, "is a directory", "give a file")
     except PermissionError:
-        _fail(path, "may not be read", "check its permissions")
+        refuse(path, "may not be read", "check its permissions")
     except (OSError, ValueError) as error:
-        _fail(path, f"cannot be read ({shown(error, 200)})", "check the path")
+        refuse(path, f"cannot be read ({shown(error, 200)})", "check the path")
 
 
-def _content(data: bytes, path: str | os.PathLike[str], form: TableFormat) -> bytes:
+def _content(
+    data: bytes, path: str | os.PathLike[str], form: TableFormat, most: int = LARGEST_TEXT
+) -> bytes:
     """The bytes of the file, unpacked if its name says so, of the kind its name says."""
     if not data:
-        _fail(path, "is empty (0 bytes)", "check the export that wrote it")
+        refuse(path, "is empty (0 bytes)", "check the export that wrote it")
     if form.gzipped:
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error):
-            what = "is cut off or damaged" if data[:2] == b"\x1f\x8b" else "is not gzip"
-            _fail(path, what, "copy it again, or name it without .gz if it is not compressed")
+        data = unpacked(data, path, most=most)
     elif data[:2] == b"\x1f\x8b":
-        _fail(path, "is compressed with gzip", "let its name end in .gz")
+        refuse(path, "is compressed with gzip", "let its name end in .gz")
+    if form.layout != "parquet":
+        check_text_size(len(data), path, most=most)
     if form.layout == "parquet":
         if data[:4] != b"PAR1":
             start = shown(data[:20].decode("utf-8", "replace"))
-            _fail(path, f"is not Parquet (it begins with `{start}`)", "name it for what it is")
+            refuse(path, f"is not Parquet (it begins with `{start}`)", "name it for what it is")
         if len(data) < 12 or data[-4:] != b"PAR1":
-            _fail(path, "is cut off: the footer of a Parquet file is missing", "copy it again")
+            refuse(path, "is cut off: the footer of a Parquet file is missing", "copy it again")
     elif data[:4] == b"PAR1":
-        _fail(path, "is Parquet", "let its name end in .parquet")
+        refuse(path, "is Parquet", "let its name end in .parquet")
     elif data[:4] == b"PK\x03\x04":
-        _fail(path, "is a zip archive or a spreadsheet", "unpack it, or save it as CSV")
+        refuse(path, "is a zip archive or a spreadsheet", "unpack it, or save it as CSV")
     return data
 
 
@@ -232,15 +235,16 @@ def _checked_text(data: bytes, path: str | os.PathLike[str]) -> bytes:
             place, what = error.start, f"is not UTF-8 (0x{data[error.start]:02x})"
     if place >= 0:
         line = data.count(b"\n", 0, place) + 1
-        _fail(path, f"{what} at byte {place + 1:,} in line {line:,}", "save it as UTF-8 text")
+        refuse(path, f"{what} at byte {place + 1:,} in line {line:,}", "save it as UTF-8 text")
     data = data.removeprefix(codecs.BOM_UTF8)
     if not data.strip():
-        _fail(path, "is empty", "check the export that wrote it")
+        refuse(path, "is empty", "check the export that wrote it")
     return data
 
 
 def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     header = next(_rows(data), [])
+    check_columns(len(header), path)
     types = {name: pa.string() for name in header if name.strip() in ids}
     if b'"' in data:  # a stray quote can swallow rows, and the fast reader does not mind
         _check_rows(data, path)
@@ -253,7 +257,7 @@ def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.D
         )
     except pa.ArrowInvalid as error:
         _check_rows(data, path)
-        _fail(path, f"is not readable as CSV ({shown(error, 200)})", "check the file")
+        refuse(path, f"is not readable as CSV ({shown(error, 200)})", "check the file")
     table = table.rename_columns([name.strip() for name in table.column_names])
     columns = [
         pa.compute.if_else(pa.compute.equal(column, ""), None, column) if name in ids else column
@@ -277,11 +281,11 @@ def _check_rows(data: bytes, path: str | os.PathLike[str]) -> None:
         for row in rows:
             if row and width and len(row) != width:
                 cells = plural(len(row), "cell")
-                _fail(path, f"has {cells} in line {line:,}, the header {width}", "mend the line")
+                refuse(path, f"has {cells} in line {line:,}, the header {width}", "mend the line")
             width = width or len(row)
             line = rows.line_num + 1
     except csv.Error:
-        _fail(path, f"has an unpaired quote in the row of line {line:,}", "mend the line")
+        refuse(path, f"has an unpaired quote in the row of line {line:,}", "mend the line")
 
 
 def _json_lines(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
@@ -295,13 +299,21 @@ def _json_lines(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) 
             column = columns.setdefault(name, [None] * n_rows)
             if name in ID_COLUMNS and isinstance(value, list | dict):
                 what = "a list" if isinstance(value, list) else "an object"
-                _fail(
+                refuse(
                     path,
                     f"holds {what} as {name} in line {number:,}",
                     "ids are text or whole numbers",
                 )
             column.append(value)
         n_rows += 1
+        check_columns(len(columns), path)
+        if n_rows * len(columns) > max(_FILLED, len(data)):
+            refuse(
+                path,
+                f"has {plural(len(columns), 'column')} of which most rows lack most (line "
+                f"{number:,})",
+                "give all rows the same columns",
+            )
         if len(row) < len(columns):
             for column in columns.values():
                 if len(column) < n_rows:
@@ -318,9 +330,9 @@ def _json_object(line: bytes, number: int, path: str | os.PathLike[str]) -> dict
     except (ValueError, RecursionError) as error:
         where = f" at sign {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         remedy = "put one JSON object on each line"
-        _fail(path, f"has no valid JSON in line {number:,}{where}", remedy)
+        refuse(path, f"has no valid JSON in line {number:,}{where}", remedy)
     if not isinstance(row, dict):
-        _fail(
+        refuse(
             path,
             f"holds {shown(type(row).__name__)} instead of an object in line {number:,}",
             'put one JSON object such as {"winner": "a", "loser": "b"} on each line',
@@ -347,10 +359,7 @@ def _numbers(series: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _parquet(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
-    try:
-        table = pa.parquet.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        _fail(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+    table = bounded_table(pa.BufferReader(data), path)
     return parquet_frame(table, path, ids=ids)
 
 
@@ -363,12 +372,12 @@ def parquet_frame(
         for place, name in enumerate(table.column_names):
             kind = table.schema.field(place).type
             if name in ID_COLUMNS and pa.types.is_nested(kind):
-                _fail(path, f"holds {kind} as {name}", "ids are text or whole numbers")
+                refuse(path, f"holds {kind} as {name}", "ids are text or whole numbers")
             if name in ids and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
                 table = table.set_column(place, name, table.column(place).cast(pa.string()))
         return _frame(table, ids)
     except (pa.ArrowException, OSError, ValueError) as error:
-        _fail(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+        refuse(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
 
 
 def _frame(table: pa.Table, ids: frozenset[str]) -> pd.DataFrame:
@@ -392,7 +401,7 @@ def _check_separator(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         return
     for sign, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if sign in str(frame.columns[0]):
-            _fail(path, f"separates its columns by {what}", "save it with commas")
+            refuse(path, f"separates its columns by {what}", "save it with commas")
 
 
 def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -404,7 +413,7 @@ def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         column = column[column.str.strip() != ""].dropna()
         bad = column[pd.to_numeric(column, errors="coerce").isna()]
         if len(bad) < _MOSTLY * len(column):
-            _fail(
+            refuse(
                 path,
                 f"has text in {plural(len(bad), 'row')} of the column {shown(name)}, which else "
                 f"holds numbers ({shown_some([f'`{shown(cell)}`' for cell in bad.unique()])})",

@@ -13,6 +13,7 @@ import pandas as pd
 
 from tasks.formats import shown_path
 from tasks.importing.mapping import ImportingError
+from tasks.limits import SMALL_TEXT
 from tasks.read import read_text
 from urlr.ids import shown
 
@@ -32,7 +33,7 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
     if not name.endswith(_LINES + LISTS):
         endings = ", ".join((*LISTS, *_LINES))
         raise ImportingError(f"{where}: cannot tell the format by its name; use one of {endings}.")
-    text = read_text(path)
+    text = read_text(path, rows=name.endswith(_LINES))
     if name.endswith(_LINES):
         lines = enumerate(text.split("\n"), start=1)
         records = [_json(line, f"{where}, line {n:,},") for n, line in lines if line.strip()]
@@ -96,7 +97,7 @@ def xml_tags(path: str | os.PathLike[str]) -> list[tuple[str, dict[str, str]]]:
     parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = lambda tag, attributes: tags.append((tag, attributes))
     try:
-        parser.Parse(read_text(path), True)
+        parser.Parse(read_text(path, most=SMALL_TEXT), True)
     except expat.ExpatError as error:
         raise ImportingError(
             f"{where} is not valid XML ({shown(error, 200)}); copy the labelling config again."

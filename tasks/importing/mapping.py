@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from tasks.formats import shown_path
+from tasks.limits import SMALL_TEXT
 from tasks.read import read_text
 from urlr.errors import UrlrError
 from urlr.ids import shown, shown_some
@@ -85,7 +86,7 @@ def read_mapping(path: str | os.PathLike[str], *, base: Mapping | None = None) -
     """Read a mapping from a TOML file, what it does not say being as in `base`."""
     where = shown_path(path)
     try:
-        given = tomllib.loads(read_text(path))
+        given = tomllib.loads(read_text(path, most=SMALL_TEXT))
     except tomllib.TOMLDecodeError as error:
         raise ImportingError(
             f"{where} is not valid TOML: {shown(error, 200)}; mend the line."

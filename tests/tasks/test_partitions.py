@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.partitions import (
-    LARGEST_TEXT,
-    features_at,
-    part_shape,
-    partitions_of,
-    read_partition,
-)
+from tasks.limits import LARGEST_TEXT
+from tasks.partitions import features_at, part_shape, partitions_of, read_partition
 from tasks.read import ReadError
 from tasks.store import Changed, Store, StoreError
 from urlr.errors import FeatureError

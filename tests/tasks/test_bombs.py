@@ -1,0 +1,203 @@
+"""Files that decode to more than any memory are refused within a second and 200 MB."""
+
+import gzip
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from bombs import (
+    MILLION,
+    Read,
+    gzip_of_zeros,
+    parquet,
+    read_elsewhere,
+    repeated,
+    with_groups_again,
+)
+
+from tasks.discover import Source
+from tasks.gather import gather_votes
+from tasks.limits import LARGEST_TEXT, LONGEST_LINE, ReadError, check_lines, unpacked
+from tasks.parquet_limits import LARGEST_TABLE
+from tasks.read import table_of
+from tasks.store import Store
+
+SECONDS = 1.0
+GROWTH = 200 << 20
+
+
+def other_ids() -> pa.Array:
+    return pa.array(np.full(MILLION, 7))
+
+
+def text_in(column: str, cells: pa.Array) -> bytes:
+    return parquet(pa.table({"winner": other_ids(), "loser": other_ids(), column: cells}))
+
+
+def lists_of_text() -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(np.arange(MILLION + 1, dtype=np.int32)), repeated())
+
+
+def long_embeddings(doublings: int) -> bytes:
+    """A list of a million zeros, in 2**doublings rows."""
+    zeros = pa.array(np.zeros(MILLION))
+    cell = pa.ListArray.from_arrays(pa.array([0, MILLION], pa.int32()), zeros)
+    return with_groups_again(parquet(pa.table({"item": ["a"], "embedding": cell})), doublings)
+
+
+def shared_beginnings(doublings: int) -> bytes:
+    """Eight texts of a million signs that begin alike, and are stored so, in every row group."""
+    written = parquet(
+        pa.table({"winner": ["x" * MILLION] * 8}),
+        use_dictionary=False,
+        column_encoding={"winner": "DELTA_BYTE_ARRAY"},
+        compression="zstd",
+    )
+    return with_groups_again(written, doublings)
+
+
+def records_of_text() -> pa.Array:
+    return pa.StructArray.from_arrays([repeated()], ["x"])
+
+
+def features_of(items: pa.Array) -> bytes:
+    return parquet(pa.table({"item": items, "x": other_ids()}))
+
+
+def header(count: int) -> str:
+    return ",".join(f"c{k}" for k in range(count))
+
+
+def parquet_columns(count: int) -> bytes:
+    one = pa.array([1.0])
+    return parquet(pa.table({f"c{k}": one for k in range(count)}), compression="none")
+
+
+def own_key_per_line(count: int) -> str:
+    return "".join(f'{{"winner": 1, "loser": 2, "k{k}": 1}}\n' for k in range(count))
+
+
+def keys(count: int) -> str:
+    return json.dumps({f"k{k}": 1 for k in range(count)})
+
+
+def zeros() -> bytes:
+    return gzip_of_zeros(10 << 30)
+
+
+LONG = "x" * (60 << 20)
+BOMBS: dict[str, tuple[str, str, Callable[[], bytes | str | int], str]] = {
+    "zeros": ("votes", "csv.gz", zeros, "bytes of gzip that unpack to more than"),
+    "zeros as lines": ("votes", "jsonl.gz", zeros, "over 100 times as much"),
+    "zeros as records": ("records", "json.gz", zeros, "over 100 times as much"),
+    "packed twice": ("votes", "csv.gz", lambda: gzip.compress(zeros()), "packed with gzip twice"),
+    "ids": ("votes", "parquet", lambda: text_in("annotator", repeated()), "column annotator"),
+    "extra": ("votes", "parquet", lambda: text_in("note", repeated()), "column note"),
+    "gaps": ("votes", "parquet", lambda: text_in("note", repeated(empty=5)), "column note"),
+    "lists": ("votes", "parquet", lambda: text_in("tags", lists_of_text()), "column tags"),
+    "records": ("votes", "parquet", lambda: text_in("tags", records_of_text()), "column tags"),
+    "items": ("pieces", "parquet", lambda: features_of(repeated()), "column item"),
+    "embeddings": ("features", "parquet", lambda: long_embeddings(10), "column embedding"),
+    "embeddings in pieces": ("pieces", "parquet", lambda: long_embeddings(10), "1,000,000 numbers"),
+    "shared beginnings": ("votes", "parquet", lambda: shared_beginnings(10), "column winner"),
+    "Parquet columns": ("votes", "parquet", lambda: parquet_columns(20_001), "20,001 columns"),
+    "a footer": ("votes", "parquet", lambda: parquet_columns(40_001), "more than 20,000 columns"),
+    "a gigabyte": ("votes", "csv", lambda: 1 << 30, "1,073,741,824 bytes"),
+    "a gigabyte of records": ("records", "jsonl", lambda: 1 << 30, "1,073,741,824 bytes"),
+    "a cell": ("votes", "csv", lambda: f"winner\na\n{LONG}\n", "62,914,560 bytes in line 3"),
+    "a cell in quotes": ("votes", "csv", lambda: f'winner\n"{LONG}"\n', "in line 2"),
+    "a line": ("votes", "jsonl", lambda: f'{{"winner": "{LONG}"}}', "in line 1"),
+    "a line of records": ("records", "jsonl", lambda: f'{{"a": "{LONG}"}}', "in line 1"),
+    "columns": ("votes", "csv", lambda: header(400_000), "400,000 columns"),
+    "a header": ("votes", "csv", lambda: header(MILLION), "in line 1"),
+    "keys": ("votes", "jsonl", lambda: keys(100_000), "100,000 columns"),
+    "a key per line": ("votes", "jsonl", lambda: own_key_per_line(19_000), "lack most"),
+    "nested": ("votes", "jsonl", lambda: '{"a":' * 200_000, "no valid JSON in line 1"),
+    "nested records": ("records", "json", lambda: "[" * MILLION, "is not valid JSON"),
+    "a config": ("config", "xml", lambda: "<a>" * MILLION, "3,000,000 bytes"),
+    "a mapping": ("mapping", "toml", lambda: "a = [" * MILLION, "5,000,000 bytes"),
+}
+"""By name: how it is read, its ending, its content (or its size), and words of the refusal."""
+
+
+@pytest.fixture(scope="module")
+def reads(tmp_path_factory) -> dict[str, Read]:
+    place = tmp_path_factory.mktemp("bombs")
+    orders = {}
+    for number, (name, (by, ending, made, _)) in enumerate(BOMBS.items()):
+        path, content = place / f"{number}.{ending}", made()
+        if isinstance(content, int):
+            with path.open("wb") as file:
+                file.truncate(content)  # takes no room on the disk
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        orders[name] = (by, path)
+    return read_elsewhere(orders)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_within_a_second_and_200_mb(reads, name):
+    read = reads[name]
+    assert BOMBS[name][3] in read.said
+    assert read.said.endswith(".")
+    assert read.said.isprintable()
+    assert read.seconds <= SECONDS, read
+    assert read.growth <= GROWTH, read
+
+
+def test_text_that_packs_well_is_read_as_long_as_it_is_small():
+    text = b"winner,loser\n" + b"a,b\n" * MILLION
+    packed = gzip.compress(text)
+    assert len(text) > 100 * len(packed)
+    assert unpacked(packed, "v.csv.gz") == text
+    assert unpacked(packed + packed + bytes(9), "v.csv.gz") == text + text
+
+
+def test_what_unpacks_to_more_than_text_may_have_is_refused_whatever_its_ratio():
+    packed = gzip.compress(np.random.default_rng(0).bytes(3000))
+    assert len(unpacked(packed, "v.csv.gz", most=3000)) == 3000
+    with pytest.raises(ReadError, match=r"unpack to more than the 2,999 a file of text may have"):
+        unpacked(packed, "v.csv.gz", most=2999)
+
+
+def test_votes_in_a_store_are_refused_before_they_are_fetched(tmp_path):
+    (tmp_path / "votes" / "a").mkdir(parents=True)
+    with (tmp_path / "votes" / "a" / "1.csv").open("wb") as file:
+        file.truncate(LARGEST_TEXT + 1)
+    store = Store.at(tmp_path)
+    dumps = [Source.of(found) for found in store.list("votes")]
+    with pytest.raises(ReadError, match=r"1\.csv has 268,435,457 bytes, .* save it as Parquet"):
+        gather_votes(store, dumps, attribute="a")
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_the_longest_line_is_the_longest(at):
+    text = b"a\n" * 3 + b"x" * (LONGEST_LINE + at) + b"\nb\n" * 2
+    if at == 0:
+        check_lines(text, "v.csv")
+        return
+    with pytest.raises(ReadError, match="4,194,305 bytes in line 4"):
+        check_lines(text, "v.csv")
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None])
+def test_texts_are_read_however_they_are_stored(encoding):
+    """Enough of them that each row group is looked at first."""
+    texts = [f"{'long' * 50}-{k}" for k in range(4000)] * 2
+    told = {} if encoding is None else {"use_dictionary": False, "column_encoding": encoding}
+    table = pa.table({"winner": [None, *texts], "tags": [None, *([text] for text in texts)]})
+    data = parquet(table, row_group_size=3000, **told)
+    read = table_of(data, "v.parquet")
+    assert read["winner"].tolist()[1:] == texts
+    assert [list(cell) for cell in read["tags"].tolist()[1:]] == [[text] for text in texts]
+
+
+def test_texts_repeated_no_more_than_a_table_may_hold_are_read():
+    """Beside one long text that most rows do not repeat, the bytes are counted exactly."""
+    codes = np.zeros(8000, np.int32)
+    codes[0] = 1
+    texts = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(["a", "x" * MILLION]))
+    assert len(codes) * MILLION > LARGEST_TABLE
+    assert len(table_of(parquet(pa.table({"winner": texts})), "v.parquet")) == 8000
