@@ -40,6 +40,8 @@ LONELY = 120.0
 """Seconds that orders wait for a worker when there is none; one that died is back after 3."""
 READY = 120.0
 """Seconds in which every worker must have imported what it needs; it takes 3 to 10."""
+GREETING = 30.0
+"""Seconds in which a scheduler must have told who its workers are."""
 FAREWELL = 10.0
 """Seconds that letting go of a cluster may take."""
 
@@ -83,8 +85,8 @@ class Cluster:
         self._news = threading.Condition()
         self._answers: dict[Future[bytes], Seat] = {}
         self._deaths: Counter[str] = Counter()
-        self._outgrown: dict[str, int] = {}
-        """Bytes held by workers that were ended because of that."""
+        self._departed: dict[str, Seat] = {}
+        """The worker that was last at each address."""
         self._restarts: list[Future[None]] = []
         self._departures = 0
         self._lost = 0
@@ -94,7 +96,13 @@ class Cluster:
         self._rereading: Any = None
         client.subscribe_topic("all", self._heard)
         client.subscribe_topic("worker-restart-memory", self._heard_of_memory)
-        client.sync(self._begin)
+        try:
+            client.sync(self._begin, callback_timeout=GREETING)
+        except TimeoutError:
+            raise ClusterError(
+                f"{where} did not say within {GREETING:.0f} seconds who is there; see whether its "
+                "scheduler still runs."
+            ) from None
 
     @property
     def n_slots(self) -> int:
@@ -226,7 +234,8 @@ class Cluster:
                 if self._prepared:
                     with suppress(OSError):  # the scheduler may end too
                         import_no_more(self._client, name=self._preparation, seconds=FAREWELL)
-        self._client.close(timeout=FAREWELL)
+        with suppress(TimeoutError):  # it must not hide why we came to closing it
+            self._client.close(timeout=FAREWELL)
 
     def _seat(self, answer: Future[bytes], stopping: threading.Event | None) -> Seat:
         """Wait for a free thread; from then on the answer learns if its worker leaves."""
@@ -306,8 +315,8 @@ class Cluster:
         with self._news:
             self._deaths[name] += 1
             times = self._deaths[name]
-            held = self._news.wait_for(lambda: self._outgrown.get(seat.address), _GRACE)
-        return died(times, held=held or 0, limit=seat.memory, advice=self._advice)
+            held = self._news.wait_for(lambda: seat.outgrown, _GRACE)
+        return died(times, held=held, limit=seat.memory, advice=self._advice)
 
     def _give_up(self, task: Any, seat: Seat) -> None:
         """Forget an order and free its worker of it."""
@@ -386,16 +395,21 @@ class Cluster:
             self._seats.woke(address, awake=news["status"] in _ALIVE)
 
     def _heard_of_memory(self, event: tuple[float, dict[str, Any]]) -> None:
-        """A nanny ends a worker that holds too much."""
+        """A nanny ends a worker that holds too much; word of it may come after its death."""
         _, news = event
-        with self._news:
-            self._outgrown[news["worker"]] = news["rss"]
-            self._news.notify_all()
+        address = news["worker"]
+        seat = self._seats.at(address) or self._departed.get(address)
+        if seat is not None:
+            with self._news:
+                seat.outgrown = news["rss"]
+                self._news.notify_all()
 
     def _left(self, address: str, *, expected: bool) -> None:
         self._departures += 1
         seat = self._seats.left(address)
         self._client.unsubscribe_topic(address)
+        if seat is not None:
+            self._departed[address] = seat
         with self._news:
             bereft = [answer for answer, own in self._answers.items() if own is seat]
             if seat is not None and not (expected or seat.condemned or self._closing):

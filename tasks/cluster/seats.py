@@ -30,6 +30,8 @@ class Seat:
     gone: bool = False
     condemned: bool = False
     """Ended on purpose, because work there was given up."""
+    outgrown: int = 0
+    """Bytes it held when it was ended because of that; 0 if it was not."""
 
     @property
     def usable(self) -> int:
@@ -67,6 +69,11 @@ class Seats:
         """Seconds since which no worker could do anything; 0 if one can."""
         since = self._none_since
         return 0.0 if since is None else time.monotonic() - since
+
+    def at(self, address: str) -> Seat | None:
+        """The worker that is at an address now."""
+        with self._change:
+            return self._workers.get(address)
 
     def joined(self, worker: Seat) -> None:
         """A worker came; nothing happens if it is known."""

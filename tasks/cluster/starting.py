@@ -7,6 +7,7 @@ somebody says that its network is trusted.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -177,7 +178,8 @@ def _end(processes: Any) -> None:
         nanny.close_gracefully()  # it will not start its worker again
         if nanny.pid:
             _kill(nanny.pid)
-    processes.close(timeout=FAREWELL)
+    with suppress(TimeoutError):
+        processes.close(timeout=FAREWELL)
 
 
 def _kill(process: int) -> None:
@@ -241,10 +243,18 @@ def _client(to: Any, *, where: str, security: Any = None) -> Any:
     """Connect to a scheduler."""
     from distributed import Client
 
+    class Hasty(Client):
+        """Dask waits for ever for the greeting of whoever took the connection."""
+
+        async def _ensure_connected(self, timeout: float | None = None) -> None:
+            connected: Any = super()._ensure_connected
+            await asyncio.wait_for(connected(timeout=timeout), timeout)
+
+    hasty: Any = Hasty
     try:
-        return Client(to, security=security, timeout=CONNECT, set_as_default=False)
+        return hasty(to, security=security, timeout=CONNECT, set_as_default=False)
     except (OSError, TimeoutError) as error:
-        why = shown(error, 200) or type(error).__name__
+        why = shown(error, 200) or "it says nothing"
     raise ClusterError(
         f"cannot reach the Dask scheduler at {where} within {CONNECT:.0f} seconds ({why}); check "
         "that it runs, the address, and that its certificates are of the same authority."

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -26,6 +27,8 @@ from urlr.ids import shown
 
 DEADLINE = 120.0
 """Seconds that one version may take, the start of the process included."""
+FAREWELL = 10.0
+"""Seconds that its end may take."""
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -80,7 +83,8 @@ class _Helper:
         """End it at once; it only reads and has nothing to save."""
         self.line.close()
         self.process.kill()
-        self.process.wait()
+        with suppress(subprocess.TimeoutExpired):  # it may wait for a disk that is away
+            self.process.wait(FAREWELL)
         self.said.close()
 
 

@@ -1,5 +1,7 @@
 """The fan-out on a Dask cluster that others started: programs of their own."""
 
+import signal
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,7 +13,16 @@ from dask_programs import Elsewhere, Papers, dask_cluster, papers
 from storage import free_ports
 from waiting import PATIENCE, until
 
-from tasks.cluster import Cluster, ClusterError, Stopped, TookTooLong, WorkerDied, existing_cluster
+from tasks.cluster import (
+    Cluster,
+    ClusterError,
+    Stopped,
+    TookTooLong,
+    WorkerDied,
+    existing_cluster,
+    fanout,
+    starting,
+)
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +214,51 @@ def test_a_trusted_network_must_be_spelled_out(monkeypatch):
         existing_cluster("tcp://192.0.2.1:8786", plain=True),
     ):
         pass
+
+
+def test_a_death_is_not_blamed_on_the_memory_of_the_worker_that_was_there_before(tmp_path):
+    [port] = free_ports(1)
+    worker = f"--nanny --worker-port={port} --memory-limit=500MiB"
+    with (
+        dask_cluster(tmp_path, [worker]) as elsewhere,
+        existing_cluster(elsewhere.address) as cluster,
+    ):
+        with pytest.raises(WorkerDied, match="out of memory: it held"):
+            run(cluster, work.devour, 1000)
+        with pytest.raises(WorkerDied) as error:
+            run(cluster, work.note_and_die, tmp_path / "deadly", name="laughing")
+    assert "it held" not in str(error.value)
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+def test_a_scheduler_that_takes_the_connection_and_says_nothing_is_given_up(
+    scheme, trusted, monkeypatch
+):
+    monkeypatch.setattr(starting, "CONNECT", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # nobody accepts; the system does
+        address = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
+        own = {"ca": trusted.ca, "cert": trusted.cert, "key": trusted.key}
+        with (
+            pytest.raises(
+                ClusterError, match=r"cannot reach the Dask .* within 1 seconds"
+            ) as error,
+            existing_cluster(address, **own),
+        ):
+            pass
+    assert "\n" not in str(error.value)
+
+
+def test_a_scheduler_that_falls_silent_is_left_in_time(tmp_path, monkeypatch):
+    """Stopped as by a debugger, it keeps its connections and answers nothing."""
+    monkeypatch.setattr(fanout, "FAREWELL", 1.0)
+    monkeypatch.setattr(starting, "FAREWELL", 1.0)
+    with dask_cluster(tmp_path, ["--nanny"]) as elsewhere:
+        try:
+            with existing_cluster(elsewhere.address) as cluster:
+                until(lambda: cluster.n_slots == 1, "a worker")
+                cluster.prepare(())
+                elsewhere.scheduler.send_signal(signal.SIGSTOP)
+                with pytest.raises(TookTooLong):
+                    run(cluster, work.negative, 1, deadline=1.0)
+        finally:
+            elsewhere.scheduler.send_signal(signal.SIGCONT)
