@@ -15,6 +15,9 @@ from urlr.ids import shown
 T = TypeVar("T")
 Progress = Callable[[str, float], None]
 
+ANSWER = 15.0
+"""Seconds that a Prefect server may take to answer when asked whether it is there, twice."""
+
 
 @contextmanager
 def with_prefect(progress: Progress) -> Iterator[None]:
@@ -40,7 +43,7 @@ def check_api(address: str | None) -> None:
 
     failure: Exception | None
     try:
-        with get_client(sync_client=True) as client:
+        with _hasty(address), get_client(sync_client=True) as client:
             failure = client.api_healthcheck()
             if failure is None:
                 client.api_version()  # of its health it tells anybody
@@ -51,11 +54,31 @@ def check_api(address: str | None) -> None:
     where = f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
     if isinstance(failure, PrefectHTTPStatusError) and failure.response.status_code in (401, 403):
         raise NightError(f"{where} refuses us; check PREFECT_API_AUTH_STRING or PREFECT_API_KEY.")
-    why = shown(redacted(str(failure)), 200)
+    why = shown(redacted(str(failure)), 200) or type(failure).__name__
     raise NightError(
         f"{where} gives no answer ({why}); check PREFECT_API_URL, or unset it to have one "
         "started for the night."
     )
+
+
+@contextmanager
+def _hasty(address: str | None) -> Iterator[None]:
+    """Wait for the answer of a named API no longer than one can watch.
+
+    With Prefect's own 60 seconds and 5 retries one that takes connections and says nothing is
+    waited for over 6 minutes. Our own is started by asking, which has its own deadline.
+    """
+    if not address:
+        yield
+        return
+    from prefect.settings import (
+        PREFECT_API_REQUEST_TIMEOUT,
+        PREFECT_CLIENT_MAX_RETRIES,
+        temporary_settings,
+    )
+
+    with temporary_settings({PREFECT_API_REQUEST_TIMEOUT: ANSWER, PREFECT_CLIENT_MAX_RETRIES: 1}):
+        yield
 
 
 def outcome_of(state: Any, kind: type[T]) -> T:

@@ -86,7 +86,8 @@ class Past:
         """`known`, by the encoded name of the attribute it is about."""
         found: dict[str, dict[str, str]] = {}
         for key, place in self.known.items():
-            found.setdefault(place.rpartition("/")[2], {})[key] = place
+            name = place.rpartition("/attributes/")[2].partition("/")[0]
+            found.setdefault(name, {})[key] = place
         return found
 
     @property

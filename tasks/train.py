@@ -58,6 +58,8 @@ from urlr.votes import VoteTable, vote_table
 JUDGE, MODEL, EXAMPLES = "judge.npz", "model.npz", "examples.parquet"
 
 _N_EXAMPLES = 20
+_MOST_ATTEMPTS = 4
+"""Twice as often as a night tries."""
 _MOST_GROUPS = 5
 """Groups of people that the record of a night tells of; the page has all."""
 
@@ -166,7 +168,8 @@ def _prepared(order: Order, gathered: Gathered) -> _Work:
 
 def _known_result(order: Order, key: str) -> Result | None:
     """The result of this key, if it was computed before."""
-    for place in (order.known.get(key), order.place):  # the last: an attempt that died at its end
+    known = order.known.get(key)
+    for place in (known, *_places(order)):  # the latter: an attempt that died at its end
         if place is None:
             continue
         where = f"{place}/{RESULT}"
@@ -216,13 +219,20 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
     files[MODEL] = model_bytes(_behind(ranker, shared))
     if judgement.judge is not None:
         files[JUDGE] = model_bytes(judgement.judge)
-    for name, data in files.items():
-        store.create(f"{order.place}/{name}", data)
+    place = _written(order, files)
+    if place is None:
+        written = _known_result(order, work.key)
+        if written is not None:
+            return written
+        raise ReadError(
+            f"{store.address(order.place)}: {len(_places(order))} attempts left other results than "
+            "this one; run it again by another night."
+        )
     people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
     result = Result(
         attribute=inputs.attribute,
         key=work.key,
-        place=order.place,
+        place=place,
         run=order.run,
         dumps=etags_of(inputs.dumps),
         features=etags_of(inputs.features),
@@ -256,13 +266,46 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         busiest=busiest_of(work.table),
     )
     try:
-        store.create(f"{order.place}/{RESULT}", RESULTS.to_bytes(result))
+        store.create(f"{place}/{RESULT}", RESULTS.to_bytes(result))
     except Exists:  # by an attempt that was thought dead: the same but for its cost
         written = _known_result(order, work.key)
         if written is None:
             raise
         return written
     return result
+
+
+def _places(order: Order) -> tuple[str, ...]:
+    """Where results may lie: the place ordered, and one for each attempt that finds others there.
+
+    An attempt on another processor can differ in the last digit from one that died, or was thought
+    dead, before its record was written.
+    """
+    return (order.place, *(f"{order.place}/attempt-{k}" for k in range(2, _MOST_ATTEMPTS + 1)))
+
+
+def _written(order: Order, files: dict[str, bytes]) -> str | None:
+    """Write files to the first place that holds none but these, and give it.
+
+    None where another attempt has ended meanwhile, or left something else everywhere.
+    """
+    for place in _places(order):
+        try:
+            for name, data in files.items():
+                order.store.create(f"{place}/{name}", data)
+            return place
+        except Exists:
+            if _is_there(order.store, f"{place}/{RESULT}"):
+                return None
+    return None
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.find(key)
+    except NotThere:
+        return False
+    return True
 
 
 def _truth(order: Order, ranker: Ranker) -> OrderTau | None:

@@ -126,9 +126,7 @@ def _cells(row: Row, link: str | None) -> dict[str, Any]:
 def troubles_of(rows: Sequence[Row], night: Night, *, store: str) -> dict[str, Any]:
     """What failed or was held back: why, and the commands that try again."""
     found = [row for row in rows if row.state in TROUBLES]
-    failed = [row.entry.attribute for row in found if row.state.startswith("failed")]
-    named = failed if len(failed) <= _MOST_NAMED else []
-    as_of = night.as_of if any(row.state == "failed" for row in found) else None
+    failed = [row for row in found if row.state.startswith("failed")]
     return {
         "rows": [
             {
@@ -142,14 +140,29 @@ def troubles_of(rows: Sequence[Row], night: Night, *, store: str) -> dict[str, A
         "more": max(len(found) - _MOST_TROUBLES, 0),
         "failed": len(failed),
         "held": len(found) - len(failed),
-        "command": retry(named, store, as_of=as_of) if failed else None,
+        "commands": _commands(failed, store, night.as_of),
     }
 
 
 def _command(row: Row, store: str, as_of: datetime | None) -> str:
     is_held = not row.state.startswith("failed")
-    asked = as_of if row.state in ("failed", "held back") else None
-    return retry([row.entry.attribute], store, as_of=asked, force=is_held)
+    return retry([row.entry.attribute], store, as_of=_asked(row, as_of), force=is_held)
+
+
+def _commands(failed: Sequence[Row], store: str, as_of: datetime | None) -> list[str]:
+    """The command for all that failed; a night of the past is asked for by what failed in it."""
+    moments: dict[datetime | None, list[str]] = {}
+    for row in failed:
+        moments.setdefault(_asked(row, as_of), []).append(row.entry.attribute)
+    return [
+        retry(names if len(names) <= _MOST_NAMED else [], store, as_of=moment)
+        for moment, names in moments.items()
+    ]
+
+
+def _asked(row: Row, as_of: datetime | None) -> datetime | None:
+    """The moment that a row's attribute was asked for; not what failed in an earlier run."""
+    return as_of if row.state in ("failed", "held back") else None
 
 
 def rounded(value: float | None, digits: int = 4) -> float | None:

@@ -136,10 +136,23 @@ def test_a_command_survives_every_name():
 
 def test_the_terminal_and_the_report_name_the_same_command():
     night = example_night(120)
-    told = data_of(night)["troubles"]["command"]
+    [told] = data_of(night)["troubles"]["commands"]
     said = night_text(night, store=STORE).rpartition("Once mended: ")[2].strip()
     names = [set(shlex.split(text)[-1].split(",")) for text in (told, said)]
     assert names[0] == names[1]
+
+
+def test_what_failed_in_an_earlier_run_is_not_asked_for_as_of_the_past():
+    night = example_night(120)
+    first, second, *_ = (name for name, one in night.entries.items() if one.outcome == "failed")
+    earlier = replace(night.entries[second], run="20261101T030000-00000000")
+    entries = {first: night.entries[first], second: earlier}
+    moment = datetime(2026, 11, 1, 23, 59, 59, 999999, tzinfo=UTC)
+    night = replace(night, entries=entries, as_of=moment)
+    commands = data_of(night)["troubles"]["commands"]
+    assert sorted(shlex.split(one)[4:] for one in commands) == sorted(
+        [["--only", first, "--as-of", "2026-11-01"], ["--only", second]]
+    )
 
 
 def test_a_fresh_night_is_green(night):

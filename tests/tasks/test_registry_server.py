@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -91,3 +92,12 @@ def test_a_server_that_is_away_is_told_in_time(monkeypatch):
     with pytest.raises(RegistryUnreachable, match="gave no answer") as error:
         away.champion("smiling")
     assert "\n" not in str(error.value)
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_told_in_time(monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        registry = Registry.at(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(RegistryUnreachable, match=r"gave no answer \(timed out\)"):
+            registry.champion("smiling")

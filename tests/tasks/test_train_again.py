@@ -9,10 +9,11 @@ import pytest
 from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
 from tasks.gate import GateSettings
+from tasks.gather import gather_votes
 from tasks.results import RESULT, Rival, Trained
-from tasks.runs import place_of
+from tasks.runs import past_of, place_of
 from tasks.store import Store
-from tasks.train import JUDGE, MODEL, settings_digest, train
+from tasks.train import JUDGE, MODEL, _computed, _prepared, settings_digest, train
 
 OTHER = "20261102T020000Z-0a1b2c"
 PLACE = place_of("20261101T020000Z-0a1b2c", "smiling")
@@ -129,6 +130,30 @@ def test_an_attempt_after_a_death_before_the_last_object_ends_it(here):
     assert {name for name in before if before[name] != after.get(name)} <= {RESULT}
     third = train(order_of(here))
     assert third.reused
+
+
+def test_an_attempt_that_finds_other_bytes_of_a_dead_one_writes_beside_them(here):
+    """Another processor can differ in the last digit; what has no record counts for nothing."""
+    small(here)
+    order = order_of(here)
+    here.create(f"{PLACE}/scores.parquet", b"of another machine")
+    result = train(order).result
+    assert result.place == f"{PLACE}/attempt-2"
+    assert here.read(f"{PLACE}/scores.parquet") == b"of another machine"
+    assert f"{PLACE}/{RESULT}" not in {found.key for found in here.list(PLACE)}
+    assert train(order).result == result
+    past = past_of(here)
+    assert past.known_by_name() == {"smiling": {result.key: result.place}}
+
+
+def test_an_attempt_that_finds_a_finished_one_with_other_bytes_gives_its_result(here):
+    """The first was thought dead and ended while the second was at work."""
+    small(here)
+    order = order_of(here)
+    first = train(order).result
+    here.replace(f"{PLACE}/scores.parquet", b"of another machine")
+    votes = gather_votes(here, order.inputs.dumps, attribute="smiling")
+    assert _computed(order, _prepared(order, votes), None, 0.0) == first
 
 
 def test_two_attempts_at_once_end_with_one_result(here):

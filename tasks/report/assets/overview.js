@@ -85,7 +85,7 @@ function troubles() {
   }
   made.append(element("p", {}, plural(found.failed, "attribute") + " failed, " + number(found.held) + " held back. "
     + "What is held back goes on serving its last ranking, and is tried again by itself when new votes come."));
-  if (found.command) made.append(element("p", {}, "Once what failed is mended, this does it again:"), command(found.command));
+  if (found.commands.length) made.append(element("p", {}, "Once what failed is mended, this does it again:"), ...found.commands.map(command));
   const place = host();
   made.append(place);
   table(place, {
