@@ -19,7 +19,7 @@ from tasks.registry.alias_history import last_done
 from tasks.report.page_file import PAGE
 from tasks.results import Entry, Order, Result, Trained
 from tasks.shift import Shift, sudden_shift
-from tasks.train import EXAMPLES, JUDGE, MODEL
+from tasks.train import EXAMPLES, JUDGE, MODEL, is_the_one
 from urlr.errors import UrlrError
 from urlr.ids import plural
 
@@ -207,6 +207,13 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
         and not name.endswith(".js")
     }
     examples = f"{result.place}/{EXAMPLES}"
+    model = store.read(f"{result.place}/{MODEL}")
+    for name, data in ((MODEL, model), (JUDGE, files.get(JUDGE))):
+        if data is not None and not is_the_one(data, name, result):
+            raise PublishError(
+                f"{store.address(f'{result.place}/{name}')} is not the one that was made with this "
+                "result; see who may write there, and run it again."
+            )
     return Publication(
         attribute=result.attribute,
         key=result.key,
@@ -218,7 +225,7 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
         metrics=metrics_of(trained),
         params=_params(order, result),
         etags=result.dumps,
-        model=store.read(f"{result.place}/{MODEL}"),
+        model=model,
         files=files,
         examples=table_of(store.read(examples), store.address(examples)),
     )

@@ -132,6 +132,8 @@ class Result:
     """People who vote alike against everybody else, in words, a sentence for each group."""
     busiest: Busiest | None = None
     """Who cast the most votes; None where nobody is named."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the model and of the judge, by file."""
 
 
 @dataclass(frozen=True, slots=True)

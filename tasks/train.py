@@ -264,6 +264,7 @@ def _computed(order: Order, work: _Work, before: Earlier | None, used: float) ->
         self_test=page.page.self_test,
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
         busiest=busiest_of(work.table),
+        digests={name: _digest(files[name]) for name in (MODEL, JUDGE) if name in files},
     )
     try:
         store.create(f"{place}/{RESULT}", RESULTS.to_bytes(result))
@@ -400,11 +401,23 @@ def _unseen_by_both(work: _Work, judge: _Judge) -> pd.DataFrame:
 def _judge_at(store: Store, place: str) -> _Judge | None:
     where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
     try:
-        ranker = model_from_bytes(store.read(where), name=store.address(where))
+        data = store.read(where)
         result = RESULTS.from_bytes(store.read(about), store.address(about))
+        if not is_the_one(data, JUDGE, result):
+            return None
+        ranker = model_from_bytes(data, name=store.address(where))
     except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
         return None
     return _Judge(ranker, result.shared, result.split)
+
+
+def is_the_one(data: bytes, name: str, result: Result) -> bool:
+    """Whether this is the model or the judge that was made with a result."""
+    return name not in result.digests or result.digests[name] == _digest(data)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _rival_scores(order: Order, work: _Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
+import re
 import struct
 import tempfile
 import zipfile
@@ -21,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from urlr.errors import ModelFileError
+from urlr.ids import shown
 from urlr.ranker import Facts, Ranker
 from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
@@ -30,8 +33,8 @@ FORMAT = "urlr-model"
 FEATURES_FORMAT = "urlr-features"
 SCHEMA = 3
 _MANIFEST = "manifest.json"
-_LARGEST = 4 << 30
 _DTYPES = ("float64", "int64", "int32", "int8", "bool")
+_PLAIN = re.compile(r"\w+(?:[./]\w+)*", re.ASCII)
 _COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
 _RANKS = ("rank_low", "rank_high")
 _NUMBERS = ("score", "low", "high", "effect")
@@ -47,6 +50,9 @@ _UNREADABLE = (
     struct.error,
 )
 """All that zipfile says of damaged archives."""
+
+_SENSELESS = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+"""What comes of a manifest whose digest is right and which makes no sense."""
 
 Array = np.ndarray[Any, Any]
 
@@ -124,7 +130,7 @@ def feature_map_from_bytes(data: bytes, *, name: str = "the transform") -> Featu
     manifest, arrays = _parts(data, name, FEATURES_FORMAT)
     try:
         return FeatureMap.from_state(manifest["feature_map"], arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except _SENSELESS as error:
         raise ModelFileError(f"{name} is damaged: {error}.") from error
 
 
@@ -145,7 +151,7 @@ def model_from_bytes(data: bytes, *, name: str = "the model") -> Ranker:
     manifest, arrays = _parts(data, name, FORMAT)
     try:
         return _rebuild(manifest, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except _SENSELESS as error:
         raise ModelFileError(f"{name} is damaged: {error}.") from error
 
 
@@ -157,6 +163,8 @@ def _parts(data: bytes, name: str, form: str) -> tuple[dict[str, Any], dict[str,
         what = "truncated" if data[:2] == b"PK" else "not a model file"
         raise ModelFileError(f"{name} is {what} ({len(data):,} bytes); fetch it again.") from None
     with archive:
+        if sum(info.file_size for info in archive.infolist()) > len(data):
+            raise ModelFileError(f"{name} claims to hold more than its {len(data):,} bytes.")
         manifest = _read_manifest(archive, name, form)
         return manifest, _read_arrays(archive, manifest, name)
 
@@ -245,19 +253,37 @@ def _read_arrays(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) 
     listed = manifest.get("arrays")
     if not isinstance(listed, dict):
         raise ModelFileError(f"{name} lists no arrays.")
+    strange = set(archive.namelist()) - {_MANIFEST, *(f"{key}.npy" for key in listed)}
+    strange |= {key for key in listed if _PLAIN.fullmatch(key) is None}
+    if strange:
+        first = shown(min(strange), 80)
+        raise ModelFileError(f"{name} holds what urlr never writes ({first}); do not use it.")
     arrays: dict[str, Array] = {}
     for key, digest in listed.items():
         blob = _member(archive, f"{key}.npy", name)
         if _digest(blob) != digest:
             raise ModelFileError(f"{name}: array {key} does not match its digest; fetch it again.")
         try:
-            array = np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
-        except (ValueError, EOFError) as error:
+            array = _array(blob)
+        except (ValueError, EOFError, OverflowError, SyntaxError) as error:
             raise ModelFileError(f"{name}: array {key} cannot be read: {error}.") from None
         if array.dtype.name not in _DTYPES:
             raise ModelFileError(f"{name}: array {key} holds {array.dtype.name}, not numbers.")
         arrays[key] = array
     return arrays
+
+
+def _array(blob: bytes) -> Array:
+    """The array of a blob; numpy would make room for whatever shape it claims to have."""
+    head = io.BytesIO(blob)
+    if np.lib.format.read_magic(head) != (1, 0):
+        raise ValueError("it is of a version that urlr never writes")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(head)
+    if dtype.hasobject:
+        raise ValueError("it holds objects")
+    if math.prod(shape) * dtype.itemsize != len(blob) - head.tell():
+        raise ValueError(f"it claims to be of shape {shown(shape)}, which it is too short for")
+    return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
 
 
 def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
@@ -266,7 +292,7 @@ def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
     except KeyError:
         kind = "is an archive, but not a urlr model" if member == _MANIFEST else f"lacks {member}"
         raise ModelFileError(f"{name} {kind}.") from None
-    if info.file_size > _LARGEST or info.compress_type != zipfile.ZIP_STORED:
+    if info.compress_type != zipfile.ZIP_STORED:
         raise ModelFileError(f"{name}: {member} is packed in a way urlr never writes.")
     try:
         return archive.read(info)

@@ -195,7 +195,8 @@ class Registry:
         version = self.version(attribute, number)
         if version.digest != digest:
             raise RegistryError(f"the registry gives another {version.shown} now; publish again.")
-        prove(Files(self.uri, version.files).read, digest, version.shown, exact=exact)
+        read = Files(self.uri, version.files).read
+        prove(read, digest, version.shown, attribute=attribute, exact=exact)
 
     def fetch(self, version: Version, *, file: str | None = None) -> Ranker:
         """The ranker of a version, or the one in a further file of it; nothing is executed."""
@@ -204,7 +205,7 @@ class Registry:
     def read(self, version: Version, *, file: str | None = None) -> bytes:
         """The model of a version, or a further file of it; RegistryError if it was changed."""
         read = Files(self.uri, version.files).read
-        manifest = read_manifest(read, version.digest, version.shown)
+        manifest = read_manifest(read, version.digest, version.shown, attribute=version.attribute)
         name = MODEL if file is None else FURTHER + file
         return read_file(read, manifest, name, version.shown)
 

@@ -97,13 +97,20 @@ class Manifest:
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
         """Read a manifest whose digest is right."""
-        plain = json.loads(data)
+        try:
+            plain = json.loads(data)
+        except (ValueError, RecursionError):
+            plain = None
+        plain = plain if isinstance(plain, dict) else {}
         if plain.get("format") != FORMAT or plain.get("schema") != SCHEMA:
             raise RegistryError(
                 f"a version follows schema {shown(plain.get('schema'))}, this urlr reads {SCHEMA}; "
                 "use the urlr that wrote it, or publish again."
             )
-        return cls(plain["about"], plain["files"])
+        about, files = plain.get("about"), plain.get("files")
+        if not (isinstance(about, dict) and isinstance(files, dict)):
+            raise RegistryError("a version has a manifest that lists no files; publish again.")
+        return cls(about, files)
 
 
 def digest_of(data: bytes) -> str:
@@ -136,9 +143,17 @@ def version_files(
     return files | {MANIFEST: Manifest(about, digests).to_bytes()}
 
 
-def read_manifest(read: Callable[[str], bytes], digest: str, what: str) -> Manifest:
-    """The manifest of a version, if it is the one that was registered."""
-    return Manifest.from_bytes(_checked(read(MANIFEST), digest, what, MANIFEST))
+def read_manifest(
+    read: Callable[[str], bytes], digest: str, what: str, *, attribute: str
+) -> Manifest:
+    """The manifest of a version, if it is the one that was registered, and of this attribute."""
+    manifest = Manifest.from_bytes(_checked(read(MANIFEST), digest, what, MANIFEST))
+    told = manifest.about.get("attribute")
+    if told != attribute:
+        raise RegistryError(
+            f"{what} holds the model of {shown(told, 100)}; do not use it, publish again."
+        )
+    return manifest
 
 
 def read_file(read: Callable[[str], bytes], manifest: Manifest, name: str, what: str) -> bytes:
@@ -157,7 +172,9 @@ def ranker_of(data: bytes, what: str) -> Ranker:
     raise failure
 
 
-def prove(read: Callable[[str], bytes], digest: str, what: str, *, exact: bool) -> None:
+def prove(
+    read: Callable[[str], bytes], digest: str, what: str, *, attribute: str, exact: bool
+) -> None:
     """Read back every file of a version and score its examples.
 
     `exact`: to the last bit; else as well as another machine can.
@@ -165,14 +182,21 @@ def prove(read: Callable[[str], bytes], digest: str, what: str, *, exact: bool) 
     Raises
     ------
     RegistryError
-        A file is missing or changed, the model cannot be loaded, or scores differ.
+        A file is missing or changed, the model is of another attribute or cannot be loaded, or
+        scores differ.
     """
-    manifest = read_manifest(read, digest, what)
+    manifest = read_manifest(read, digest, what, attribute=attribute)
+    for name in (MODEL, EXAMPLES):
+        read_file(read, manifest, name, what)
     files = {name: read_file(read, manifest, name, what) for name in manifest.files}
     ranker = ranker_of(files[MODEL], what)
-    stored = json.loads(files[EXAMPLES])
-    expected = np.array(stored["scores"], np.float64)
-    scores = _scores(ranker, stored)
+    try:
+        stored = json.loads(files[EXAMPLES])
+        expected = np.array(stored["scores"], np.float64)
+        scores = _scores(ranker, stored)
+        np.broadcast_shapes(scores.shape, expected.shape)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        raise RegistryError(f"{what} has examples that make no sense; publish again.") from None
     scale = float(np.max(np.abs(expected), initial=1.0))
     off = np.abs(scores - expected) > (0.0 if exact else _TOLERANCE * scale)
     if off.any():

@@ -191,7 +191,8 @@ def test_scores_must_agree_to_the_last_bit_or_as_well_as_another_machine_can(fea
         return changed
 
     def proved(changed, *, exact):
-        prove(changed.__getitem__, digest_of(changed[MANIFEST]), "version 1", exact=exact)
+        digest = digest_of(changed[MANIFEST])
+        prove(changed.__getitem__, digest, "version 1", attribute="smiling", exact=exact)
 
     proved(with_score(lambda score: score), exact=True)
     nearly = with_score(lambda score: float(np.nextafter(score, np.inf)))
@@ -400,5 +401,6 @@ def test_an_id_that_is_a_number_is_proved_as_one():
     )
     files = version_files(given.model, None, {}, given.about())
     assert json.loads(files[EXAMPLES])["items"][:2] == [0, 1]
-    prove(files.__getitem__, digest_of(files[MANIFEST]), "version 1", exact=True)
+    digest = digest_of(files[MANIFEST])
+    prove(files.__getitem__, digest, "version 1", attribute="a", exact=True)
     assert isinstance(urlr.model_file.model_from_bytes(given.model), urlr.Ranker)

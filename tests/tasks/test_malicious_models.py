@@ -1,0 +1,289 @@
+"""Models made to do harm: whoever loads them executes nothing and says so in one plain line."""
+
+import hashlib
+import io
+import json
+import pickle
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from registries import MLFLOW_WARNS, NIGHT, kept, publication
+from stored_votes import order_of, small
+
+from flows import cli
+from tasks.publish import Desk, PublishError, publish
+from tasks.registry import Registry, RegistryError, Version
+from tasks.registry.mlflow_client import Mlflow
+from tasks.registry.served_model import EXAMPLES, MANIFEST, MODEL, Manifest, digest_of
+from tasks.results import Rival
+from tasks.runs import place_of
+from tasks.store import Store
+from tasks.train import JUDGE, train
+from urlr.errors import ModelFileError
+from urlr.model_file import _manifest_digest, model_from_bytes
+
+pytestmark = MLFLOW_WARNS
+
+OTHER = "20261102T020000Z-0a1b2c"
+Members = dict[str, bytes]
+
+
+class Touch:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+def repacked(data: bytes, change: Callable[[Members], None], packing=zipfile.ZIP_STORED) -> bytes:
+    """The model with its members changed, and every digest in its manifest made to match."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    manifest = json.loads(members["manifest.json"])
+    for name in manifest["arrays"]:
+        manifest["arrays"][name] = hashlib.sha256(members[f"{name}.npy"]).hexdigest()
+    manifest["digest"] = _manifest_digest(manifest)
+    members["manifest.json"] = json.dumps(manifest).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
+        for name, blob in members.items():
+            archive.writestr(name, blob)
+    return buffer.getvalue()
+
+
+def with_array(data: bytes, blob: bytes, name: str = "score") -> bytes:
+    return repacked(data, lambda members: members.update({f"{name}.npy": blob}))
+
+
+def claiming(shape: tuple[int, ...]) -> bytes:
+    """An array of a few bytes that says it is of another shape."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    return head.getvalue() + bytes(80)
+
+
+def listing(data: bytes, name: str) -> bytes:
+    """The model with one more array, of this name, that its manifest lists."""
+
+    def change(members: Members) -> None:
+        manifest = json.loads(members["manifest.json"])
+        manifest["arrays"][name] = ""
+        members["manifest.json"] = json.dumps(manifest).encode()
+        members[f"{name}.npy"] = npy(np.zeros(3))
+
+    return repacked(data, change)
+
+
+def member_claims(data: bytes, size: int) -> bytes:
+    """The directory of the archive says that a member is larger than the archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        place = archive.start_dir
+    at = data.index(b"score.npy", place) - 46
+    wrong = size.to_bytes(4, "little")
+    return data[: at + 20] + wrong + wrong + data[at + 28 :]
+
+
+MODELS: dict[str, tuple[Callable[[bytes, Path], bytes], str]] = {
+    "a pickle": (lambda data, trap: pickle.dumps(Touch(trap)), "not a model file"),
+    "objects": (
+        lambda data, trap: with_array(data, npy(np.array([Touch(trap)] * 15, object))),
+        "array score cannot be read: it holds objects",
+    ),
+    "cut off": (lambda data, trap: data[: len(data) // 2], "is truncated"),
+    "packed zeros": (
+        lambda data, trap: repacked(
+            data,
+            lambda members: members.update({"score.npy": npy(np.zeros(10**7))}),
+            zipfile.ZIP_DEFLATED,
+        ),
+        "claims to hold more than its",
+    ),
+    "a member's claim": (
+        lambda data, trap: member_claims(data, 3 << 30),
+        "claims to hold more than its",
+    ),
+    "a shape's claim": (
+        lambda data, trap: with_array(data, claiming((10**12,))),
+        "array score cannot be read: it claims to be of shape",
+    ),
+    "another shape": (lambda data, trap: with_array(data, npy(np.zeros(3))), "score has shape"),
+    "no numbers": (
+        lambda data, trap: with_array(data, npy(np.full(15, np.nan))),
+        "score holds values that are not finite",
+    ),
+    "no weights": (
+        lambda data, trap: with_array(data, npy(np.full(3, np.inf)), "coefficients"),
+        "coefficients",
+    ),
+    "a way out": (
+        lambda data, trap: repacked(
+            data, lambda members: members.update({f"../../../..{trap}": b"x"})
+        ),
+        "holds what urlr never writes",
+    ),
+    "a way out that is listed": (
+        lambda data, trap: listing(data, f"../../../..{trap}"),
+        "holds what urlr never writes",
+    ),
+}
+
+
+@pytest.fixture
+def trap(tmp_path) -> Path:
+    return tmp_path / "executed"
+
+
+def harmful(name: str, trap: Path) -> bytes:
+    return MODELS[name][0](publication("a").model, trap)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_harmful_file_is_refused_in_one_line(name, trap):
+    with pytest.raises(ModelFileError, match=MODELS[name][1]) as error:
+        model_from_bytes(harmful(name, trap))
+    assert str(error.value).isprintable()
+    assert not trap.exists()
+
+
+def resigned(registry: Registry, version: Version, files: dict[str, bytes]) -> None:
+    """Change files of a version and every digest, also the registry's: by somebody who may."""
+    folder = kept(version)
+    manifest = Manifest.from_bytes((folder / MANIFEST).read_bytes())
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+        manifest.files[name] = digest_of(data)
+    (folder / MANIFEST).write_bytes(manifest.to_bytes())
+    retagged(registry, version, digest_of(manifest.to_bytes()))
+
+
+def retagged(registry: Registry, version: Version, digest: str) -> None:
+    [model] = [one for one in registry._models() if one.attribute == version.attribute]
+    Mlflow(registry.uri).tag_version(model.name, version.number, ("urlr.digest", digest))
+
+
+def all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys) -> None:
+    """Verification, rollback and `urlr score` refuse version 1, whose alias stands at 2."""
+    version = registry.version(attribute, 1)
+    for use in (
+        lambda: verifier.verify(version),
+        lambda: registry.rollback(attribute, 1, run="by hand", why="test"),
+    ):
+        with pytest.raises(RegistryError, match=said) as error:
+            use()
+        assert str(error.value).isprintable()
+    assert registry.champion(attribute).number == 2
+    registry.move(attribute, version, run="n", night=NIGHT, why="by somebody who may")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("URLR_REGISTRY", registry.uri)
+    publication(attribute).examples.to_csv("features.csv", index=False)
+    arguments = ["score", "--attribute", attribute, "features.csv", "--out", "scores.csv"]
+    assert cli.main(arguments) == 1
+    complaint = capsys.readouterr().err
+    assert complaint.startswith("urlr: ")
+    assert complaint.count("\n") == 1
+    assert not Path("scores.csv").exists()
+
+
+@pytest.fixture
+def two(registry, attribute) -> Version:
+    """The first of two versions; the second is champion."""
+    first = registry.register(publication(attribute))
+    second = registry.register(publication(attribute, "key-2", seed=1))
+    registry.move(attribute, second, run="n", night=NIGHT, why="better")
+    return first
+
+
+@pytest.mark.parametrize("name", ["objects", "a shape's claim", "no numbers", "a way out"])
+def test_a_harmful_version_with_every_digest_right_is_refused_by_all(
+    registry, verifier, attribute, two, name, trap, monkeypatch, tmp_path, capsys
+):
+    resigned(registry, two, {MODEL: harmful(name, trap)})
+    said = f"cannot be loaded: the model.*{MODELS[name][1].split('(')[0]}"
+    all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
+    assert not trap.exists()
+
+
+def test_the_model_of_another_attribute_under_this_name_is_refused_by_all(
+    registry, verifier, attribute, two, monkeypatch, tmp_path, capsys
+):
+    other = registry.register(publication(f"{attribute}-other", seed=1))
+    shutil.rmtree(kept(two))
+    shutil.copytree(kept(other), kept(two))
+    retagged(registry, two, other.digest)
+    said = f"version 1 of {attribute} holds the model of {attribute}-other"
+    all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b"[" * 10**5, b'{"scores": ["x"]}'])
+@pytest.mark.parametrize("name", [MANIFEST, EXAMPLES])
+def test_senseless_files_with_every_digest_right_are_refused(
+    registry, verifier, attribute, two, name, content
+):
+    if name == MANIFEST:
+        (kept(two) / MANIFEST).write_bytes(content)
+        retagged(registry, two, digest_of(content))
+    else:
+        resigned(registry, two, {EXAMPLES: content})
+    with pytest.raises(RegistryError) as error:
+        verifier.verify(registry.version(attribute, 1))
+    assert str(error.value).isprintable()
+    assert "died" not in str(error.value)
+
+
+def test_code_put_beside_a_model_is_not_run(registry, verifier, attribute, two, trap):
+    """With every digest right the model is still read by our own loader alone."""
+    code = f"open({str(trap)!r}, 'w')".encode()
+    resigned(registry, two, {"model/served_ranker.py": code, "model/sitecustomize.py": code})
+    version = registry.version(attribute, 1)
+    verifier.verify(version)
+    registry.fetch(version)
+    assert not trap.exists()
+
+
+# What the store keeps: the gate's judge, and the model on its way to the registry.
+
+
+def test_a_rival_with_another_judge_is_no_rival(tmp_path):
+    store = Store.at(tmp_path)
+    small(store)
+    first = train(order_of(store)).result
+    rivals = (Rival(1, 0, True, first.place),)
+    assert train(order_of(store, run=OTHER, rivals=rivals)).lost == ()
+    other = publication("other", features=False).model
+    store.replace(f"{first.place}/{JUDGE}", other)
+    trained = train(order_of(store, run="20261103T020000Z-0a1b2c", rivals=rivals))
+    assert (trained.lost, trained.champion) == ((1,), None)
+
+
+@pytest.mark.parametrize("name", ["model.npz", "judge.npz"])
+def test_a_model_changed_after_it_was_made_is_not_published(registry, verifier, tmp_path, name):
+    store = Store.at(tmp_path)
+    small(store)
+    order = order_of(store, place=place_of("20261104T020000Z-0a1b2c", "smiling"))
+    trained = train(order)
+    other = publication("other", seed=1).model
+    store.replace(f"{trained.result.place}/{name}", other)
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None, force=True)
+    attribute = f"smiling/{tmp_path.name.replace('_', '-')}"
+    trained = replace(trained, result=replace(trained.result, attribute=attribute))
+    order = replace(order, inputs=replace(order.inputs, attribute=attribute))
+    with pytest.raises(PublishError, match=rf"{name} is not the one that was made"):
+        publish(trained, order, desk)
+    assert registry.versions(attribute) == []
