@@ -10,6 +10,8 @@ from typing import Any
 
 Say = Callable[[str], None]
 
+_LARGEST_VERSION = 2**31
+
 CODES = {"Completed": 0, "Partial": 3, "Failed": 1}
 """Exit codes by how a night ended."""
 
@@ -135,7 +137,10 @@ def _nightly(arguments: argparse.Namespace, say: Say) -> int:
         from tasks.settings import load_settings
 
         settings = load_settings(store=arguments.store)
+        from flows.night import Asked
         from flows.prefect_api import outcome_of, with_prefect
+
+        Asked(as_of=arguments.as_of).night(datetime.now(UTC))  # before Prefect is waited for
 
         with with_prefect(progress):
             from flows.nightly import nightly
@@ -220,16 +225,16 @@ def _moment(text: str) -> datetime:
     """The end of a day in UTC, or the moment given."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        if len(text) <= len("2026-11-01"):
+            moment += timedelta(days=1, microseconds=-1)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2026-11-01") from None
-    if len(text) <= len("2026-11-01"):
-        moment += timedelta(days=1, microseconds=-1)
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _version(text: str) -> int:
     number = text.removeprefix("v")
-    if not number.isdecimal() or int(number) < 1:
+    if not number.isdecimal() or not 1 <= int(number) < _LARGEST_VERSION:
         raise argparse.ArgumentTypeError(f"{text!r} is no version such as 7")
     return int(number)
 

@@ -43,6 +43,7 @@ def models_text(settings: Settings, attribute: str | None) -> str:
     if attribute is None:
         lines = _live(settings, {})
         return "\n".join(lines)
+    registry.check_known(attribute)
     moves = registry.history(attribute)
     versions = registry.versions(attribute)
     champion = registry.champion(attribute)

@@ -35,7 +35,9 @@ FILE = "urlr.toml"
 _GROUPS = ("gate", "fit", "attributes")
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-Seconds = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+LONGEST = 366 * 86_400.0
+"""Seconds that anything may be told to take; beyond 292 years threads cannot wait."""
+Seconds = Annotated[float, Field(gt=0.0, le=LONGEST, allow_inf_nan=False)]
 
 
 class SettingsError(UrlrError):
@@ -99,7 +101,7 @@ class Settings(BaseSettings):
         "registry's own choice.",
     )
     workers: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, ge=1, description="Worker processes."
+        default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024, description="Worker processes."
     )
     worker_memory: str | None = Field(
         None,
@@ -127,6 +129,7 @@ class Settings(BaseSettings):
     lease_grace: float = Field(
         30.0,
         ge=0.0,
+        le=LONGEST,
         allow_inf_nan=False,
         description="Seconds past its end that a lease is still respected, since clocks of "
         "machines differ.",

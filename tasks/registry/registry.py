@@ -101,6 +101,10 @@ class Registry:
             return None
         return self.version(attribute, model.champion)
 
+    def check_known(self, attribute: str) -> None:
+        """Raise NotRegistered, with the names nearest to it, if there is no such attribute."""
+        self._known(attribute)
+
     def champions(self) -> dict[str, Version]:
         """All versions that are live, by attribute.
 

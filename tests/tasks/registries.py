@@ -1,8 +1,17 @@
 """Publications for tests of the registry, and registries to put them in."""
 
 import functools
+import os
 import secrets
 import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +24,7 @@ from tasks.registry import Publication, Registry, Version
 from urlr.model_file import model_bytes
 from urlr.simulate import crowd
 
+PATIENCE = 180.0
 NIGHT = date(2026, 11, 15)
 MLFLOW_WARNS = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
@@ -121,3 +131,40 @@ def any_registry(request: pytest.FixtureRequest, registry: Registry) -> Registry
 def kept(version: Version) -> Path:
     """The directory of a version's files."""
     return Path(version.files)
+
+
+@contextmanager
+def mlflow_server(place: Path, port: int) -> Iterator[str]:
+    """A server of the database mlflow.db in a directory; it ends with the block."""
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--backend-store-uri", f"sqlite:///{place}/mlflow.db", "--workers", "1"]
+    command += ["--artifacts-destination", str(place / "files")]
+    log = place / "server.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=out,
+            cwd=place,
+            start_new_session=True,
+            env=os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"},
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        end = time.monotonic() + PATIENCE
+        while not _answers(address):
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
+            time.sleep(0.2)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # it and its workers, a session of their own
+        process.wait()
+
+
+def _answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{address}/health", timeout=1).close()
+    except (urllib.error.URLError, OSError):
+        return False
+    return True

@@ -1,19 +1,13 @@
 """The same with a real MLflow server, which keeps the files itself, and with none that answers."""
 
-import os
-import signal
+import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from registries import MLFLOW_WARNS, NIGHT, publication, registered
+from registries import MLFLOW_WARNS, NIGHT, mlflow_server, publication, registered
 from storage import free_ports
 
 from tasks.registry import Registry, RegistryError, RegistryUnreachable
@@ -21,48 +15,15 @@ from urlr.model_file import model_bytes
 
 pytestmark = MLFLOW_WARNS
 
-PATIENCE = 180.0
-
-
-def answers(address: str) -> bool:
-    try:
-        urllib.request.urlopen(f"{address}/health", timeout=1).close()
-    except (urllib.error.URLError, OSError):
-        return False
-    return True
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Iterator[str]:
     """Address of a server on a loopback port that was free; it ends with the module."""
     place = tmp_path_factory.mktemp("server")
-    database = place / "mlflow.db"
-    database.write_bytes(tables.read_bytes())
+    shutil.copy(tables, place)
     [port] = free_ports(1)
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--backend-store-uri", f"sqlite:///{database}", "--workers", "1"]
-    command += ["--artifacts-destination", str(place / "files")]
-    log = place / "server.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=out,
-            cwd=place,
-            start_new_session=True,
-            env=os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"},
-        )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        end = time.monotonic() + PATIENCE
-        while not answers(address):
-            if process.poll() is not None or time.monotonic() > end:
-                pytest.fail(f"the server did not start:\n{log.read_text()[-2000:]}")
-            time.sleep(0.2)
+    with mlflow_server(place, port) as address:
         yield address
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # it and its workers, a session of their own
-        process.wait()
 
 
 def test_a_server_keeps_versions_and_history(server, attribute, capfd):

@@ -1,0 +1,64 @@
+"""Slips at the keyboard: one plain line at once, with the nearest name where there is one."""
+
+from types import SimpleNamespace
+
+import pytest
+from registries import MLFLOW_WARNS, moved, registered
+
+pytestmark = MLFLOW_WARNS
+
+
+@pytest.fixture
+def slip(command, registry, monkeypatch):
+    monkeypatch.setenv("URLR_REGISTRY", registry.uri)
+    return command
+
+
+@pytest.fixture(scope="module")
+def smiling(registry):
+    moved(registry, registered(registry, "smiling", 2))
+    return SimpleNamespace(name="smiling", champion=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["models", "smilling"], "has no attribute smilling; did you mean smiling"),
+        (["rollback", "smilling"], "has no attribute smilling; did you mean smiling"),
+        (["rollback", "smiling", "--to", "9"], "smiling has no version 9 that urlr registered"),
+        (["rollback", "smiling", "--to", "2"], "is champion already; give another version"),
+        (["nightly", "--as-of", "2999-01-01"], "--as-of 2999-01-01 lies in the future"),
+        (["nightly", "--as-of", "9999-12-31"], "--as-of 9999-12-31 lies in the future"),
+    ],
+)
+def test_a_slip_is_one_line(slip, smiling, arguments, said):
+    assert said in slip.refusal(*arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nightly", "--as-of", "0001-01-01T00:00+14:00"],
+        ["nightly", "--as-of", "yesterday"],
+        ["rollback", "smiling", "--to", "0"],
+        ["rollback", "smiling", "--to", "9" * 30],
+    ],
+)
+def test_what_is_no_day_or_version_is_told_with_the_usage(slip, arguments):
+    assert slip(*arguments) == 2
+    assert slip.err.splitlines()[-1].startswith(f"urlr {arguments[0]}: error: argument --")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("URLR_WORKERS", "0"),
+        ("URLR_WORKERS", "1000000"),
+        ("URLR_NIGHT_DEADLINE", "1e300"),
+        ("URLR_LEASE", "-1"),
+        ("URLR_LEASE_GRACE", "1e12"),
+    ],
+)
+def test_absurd_settings_are_named(slip, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    assert f"set it by {name} or in urlr.toml" in slip.refusal("models")
