@@ -8,6 +8,7 @@ with night_work(settings, asked) as work:   see `night_start.py`
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -110,6 +111,8 @@ class NightWork:
     desk: Desk | None = None
     publisher: ThreadPoolExecutor | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
+    _first: float | None = None
+    """When the first order was sent, by the clock of stages."""
     _computed: dict[str, dict[str, str]] = field(default_factory=dict)
     """Places of tonight's results by key, by attribute."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -256,6 +259,8 @@ class NightWork:
         assert self.cluster is not None
         if self.stopping.is_set():
             raise NightError("not begun: the night was stopped.")
+        with self._lock:
+            began = self._first = self._first or time.monotonic()
         trained = self.cluster.run(
             train,
             order,
@@ -267,6 +272,7 @@ class NightWork:
         attribute, result = order.inputs.attribute, trained.result
         with self._lock:
             self._computed[attribute] = {result.key: result.place}
+            self.stages["fits"] = time.monotonic() - began
         before = self.past.entries.get(attribute)
         if before is not None and before.key == result.key and self.settled(before):
             return replace(unchanged(before, self.run), features=etags_of(order.inputs.features))
@@ -293,12 +299,21 @@ class NightWork:
         """Through the one thread that publishes."""
         assert self.publisher is not None
         assert self.desk is not None
-        work: Future[Entry] = self.publisher.submit(publish, trained, order, self.desk)
+        work: Future[Entry] = self.publisher.submit(self._at_desk, trained, order, self.desk)
         while not work.done():
             if self.stopping.wait(0.0) and work.cancel():
                 raise NightError("not published: the night was stopped.")
             wait([work], timeout=0.5)
         return work.result()
+
+    def _at_desk(self, trained: Trained, order: Order, desk: Desk) -> Entry:
+        """Publish, in the thread that does, and add to the seconds it was at work."""
+        began = time.monotonic()
+        try:
+            return publish(trained, order, desk)
+        finally:
+            spent = self.stages.get("publishing", 0.0)
+            self.stages["publishing"] = spent + time.monotonic() - began
 
     def settled(self, entry: Entry) -> bool:
         """Whether the gate has spoken on these results, and nothing asks to hear it again."""

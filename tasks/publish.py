@@ -19,6 +19,7 @@ from tasks.registry.alias_history import last_done
 from tasks.report.page_file import PAGE
 from tasks.results import Entry, Order, Result, Trained
 from tasks.shift import Shift, sudden_shift
+from tasks.together import together
 from tasks.train import EXAMPLES, JUDGE, MODEL, is_the_one
 from urlr.errors import UrlrError
 from urlr.ids import plural
@@ -45,9 +46,10 @@ class Desk:
 def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     """Take a result through the gate and, if it passes, make it the champion."""
     attribute = order.inputs.attribute
-    champion = desk.registry.champion(attribute)
+    model = desk.registry.look(attribute)
+    champion = desk.registry.champion_of(model)
     is_live = champion is not None and champion.key == trained.result.key
-    move = last_done(desk.registry.history(attribute)) if is_live else None
+    move = last_done(model.moves) if model is not None and is_live else None
     if move is not None:  # by a run, or an attempt, that ended before it could say so
         verdict = Verdict(True, move.why, "not worse", move.forced, False)
         trained, replaced = replace(trained, champion=None), move.before
@@ -71,11 +73,14 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     )
     if desk.dry:
         return replace(entry, reason=f"dry run: {verdict.reason}")
-    version = desk.registry.with_key(attribute, trained.result.key)
+    version = None
+    if model is not None:
+        version = desk.registry.with_key(attribute, trained.result.key)
     if version is None:
         described = _described(trained, champion, verdict)
         desk.check()
-        version = desk.registry.register(_publication(trained, order, desk, described))
+        publication = _publication(trained, order, desk, described)
+        version = desk.registry.add(publication, to=model)
     if verdict.publish:
         desk.verifier.verify(version)
         desk.registry.move(
@@ -200,14 +205,11 @@ def _held(reason: str, rule: Rule, desk: Desk) -> Verdict:
 
 def _publication(trained: Trained, order: Order, desk: Desk, description: str) -> Publication:
     result, store = trained.result, order.store
-    files = {
-        name: store.read(f"{result.place}/{name}")
-        for name in result.files
-        if name not in (MODEL, EXAMPLES, PAGE, "verdicts.parquet", "rejected.parquet")
-        and not name.endswith(".js")
-    }
-    examples = f"{result.place}/{EXAMPLES}"
-    model = store.read(f"{result.place}/{MODEL}")
+    left_out = (PAGE, "verdicts.parquet", "rejected.parquet")
+    names = [name for name in result.files if name not in left_out and not name.endswith(".js")]
+    contents = together(lambda name: store.read(f"{result.place}/{name}"), names)
+    files = dict(zip(names, contents, strict=True))
+    model, examples = files.pop(MODEL), files.pop(EXAMPLES)
     for name, data in ((MODEL, model), (JUDGE, files.get(JUDGE))):
         if data is not None and not is_the_one(data, name, result):
             raise PublishError(
@@ -227,7 +229,7 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
         etags=result.dumps,
         model=model,
         files=files,
-        examples=table_of(store.read(examples), store.address(examples)),
+        examples=table_of(examples, store.address(f"{result.place}/{EXAMPLES}")),
     )
 
 

@@ -46,6 +46,7 @@ from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
 from tasks.shift import busiest_of
 from tasks.split import SALT, Split, SplitRule, split_votes
 from tasks.store import Exists, NotThere, Store
+from tasks.together import together
 from tasks.write import result_tables, table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, UrlrError, VoteError
 from urlr.ballots import ballots_of
@@ -292,13 +293,16 @@ def _written(order: Order, files: dict[str, bytes]) -> str | None:
     """
     for place in _places(order):
         try:
-            for name, data in files.items():
-                order.store.create(f"{place}/{name}", data)
+            _write(order.store, place, files)
             return place
         except Exists:
             if _is_there(order.store, f"{place}/{RESULT}"):
                 return None
     return None
+
+
+def _write(store: Store, place: str, files: dict[str, bytes]) -> None:
+    together(lambda one: store.create(f"{place}/{one[0]}", one[1]), files.items())
 
 
 def _is_there(store: Store, key: str) -> bool:

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, asking_for_files
 from tasks.store import NotThere, Store, StoreError
+from tasks.together import together
 from urlr.ids import shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
@@ -34,8 +35,7 @@ class Files:
         if store is None:
             return self._send(files)
         try:
-            for name, data in files.items():
-                store.replace(name, data)
+            together(lambda one: store.replace(*one), files.items())
             return None
         except StoreError as error:
             failure = RegistryError(f"files of a version cannot be written: {error}")

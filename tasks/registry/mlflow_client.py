@@ -100,13 +100,16 @@ class Mlflow:
 
     def start(self, experiment: str, name: str, tags: Mapping[str, str]) -> Started:
         """Start a run; one that is never ended is of a process that died."""
-        found = self._experiment(experiment)
-        if found is None:
-            raise RegistryError(
-                f"the registry {shown(self.uri, 200)} was not prepared; run a night first."
-            )
+        place = (os.getpid(), self.uri, experiment)
+        if place not in _EXPERIMENTS:
+            found = self._experiment(experiment)
+            if found is None:
+                raise RegistryError(
+                    f"the registry {shown(self.uri, 200)} was not prepared; run a night first."
+                )
+            _EXPERIMENTS[place] = str(found.experiment_id)
         with asking(self.uri) as client:
-            run = client.create_run(found.experiment_id, tags=dict(tags), run_name=name)
+            run = client.create_run(_EXPERIMENTS[place], tags=dict(tags), run_name=name)
         return Started(run.info.run_id, str(run.info.artifact_uri).rstrip("/"))
 
     def log(self, run_id: str, metrics: Mapping[str, float], params: Mapping[str, str]) -> None:
@@ -204,15 +207,15 @@ class Mlflow:
 
     def tag_model(self, name: str, tag: tuple[str, str]) -> None:
         """Write one tag of a registered model."""
-        self._write(lambda client: client.set_registered_model_tag(name, *tag))
+        self._write(lambda models: models.set_registered_model_tag(name, *tag))
 
     def tag_version(self, name: str, number: int, tag: tuple[str, str]) -> None:
         """Write one tag of a version."""
-        self._write(lambda client: client.set_model_version_tag(name, str(number), *tag))
+        self._write(lambda models: models.set_model_version_tag(name, str(number), *tag))
 
     def set_alias(self, name: str, alias: str, number: int) -> None:
         """Let an alias stand at a version; one step, whole or not at all."""
-        self._write(lambda client: client.set_registered_model_alias(name, alias, str(number)))
+        self._write(lambda models: models.set_registered_model_alias(name, alias, str(number)))
 
     def delete_alias(self, name: str, alias: str) -> None:
         """Let an alias stand nowhere."""
@@ -220,11 +223,18 @@ class Mlflow:
             client.delete_registered_model_alias(name, alias)
 
     def _write(self, write: Callable[[Any], None]) -> None:
-        """Write what may be there already: of two who are the first at once, MLflow refuses one."""
+        """Write what may be there already: of two who are the first at once, MLflow refuses one.
+
+        MLflow's client would first read the model with all its versions, each time, to see that it
+        is no prompt; the models written to here were read before. Its part for models does not.
+        """
         for _ in range(_ATTEMPTS):
             try:
-                with asking(self.uri) as client:
-                    return write(client)
+                with asking(self.uri):
+                    from mlflow.tracking._model_registry.client import ModelRegistryClient
+
+                    models: Any = ModelRegistryClient
+                    return write(models(self.uri, self.uri))
             except AlreadyThere as error:
                 failure = error
         raise failure
@@ -324,6 +334,8 @@ def load() -> None:
 
 _CLIENTS: dict[tuple[int, str], Any] = {}
 """By process and address: opening one costs a second, and none may be shared with a fork."""
+_EXPERIMENTS: dict[tuple[int, str, str], str] = {}
+"""Ids by process, address and name: an id is given once and stays."""
 
 
 def _client(uri: str) -> Any:

@@ -94,12 +94,19 @@ class Registry:
                 "registry."
             )
 
+    def look(self, attribute: str) -> Model | None:
+        """An attribute as it stands at this moment: aliases and moves; None if it has no model."""
+        return self._model(attribute)
+
     def champion(self, attribute: str) -> Version | None:
         """The version that is live, None if there is none."""
-        model = self._model(attribute)
+        return self.champion_of(self._model(attribute))
+
+    def champion_of(self, model: Model | None) -> Version | None:
+        """The version that was live when somebody looked."""
         if model is None or model.champion is None:
             return None
-        return self.version(attribute, model.champion)
+        return self.version(model.attribute, model.champion)
 
     def check_known(self, attribute: str) -> None:
         """Raise NotRegistered, with the names nearest to it, if there is no such attribute."""
@@ -159,16 +166,20 @@ class Registry:
         RegistryError
             The model cannot be read, its examples cannot be scored, or the registry fails.
         """
+        known = self._model(publication.attribute)
+        made = None
+        if known is not None:
+            made = self.with_key(publication.attribute, publication.key)
+        return made or self.add(publication, to=known)
+
+    def add(self, publication: Publication, *, to: Model | None) -> Version:
+        """Make a version of a result key that has none, as somebody has looked; see `register`."""
         attribute, name = publication.attribute, encoded(publication.attribute)
-        known = self._model(attribute)
-        made = None if known is None else self.with_key(attribute, publication.key)
-        if made is not None:
-            return made
         files = version_files(
             publication.model, publication.examples, publication.files, publication.about()
         )
         tags = publication.tags(digest_of(files[MANIFEST]))
-        if known is None:
+        if to is None:
             self._create_model(attribute, name)
         mlflow = self._mlflow
         title = f"{shown(attribute, 200)} {publication.night}"

@@ -15,6 +15,7 @@ import platform
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -273,12 +274,18 @@ def _described(model: bytes) -> bytes:
     }
     plain = {
         "flavors": {"python_function": served},
-        "mlflow_version": version("mlflow"),
+        "mlflow_version": _mlflow_version(),
         "model_uuid": uuid.UUID(digest_of(model)[:32]).hex,
     }
     return json.dumps(plain, indent=1).encode()
 
 
+@cache
+def _mlflow_version() -> str:
+    return version("mlflow")
+
+
+@cache
 def _requirements() -> list[str]:
     """Given, not inferred: inferring would load the model in yet another process."""
     found = []
