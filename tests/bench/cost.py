@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tasks.store import Store
 from tests.bench.measure import MIB
-from tests.bench.nights import fill, run_night
+from tests.bench.nights import Shape, fill, run_night
 
 HEADINGS = ("shape", "CPU s", "wall s", "peak MiB a worker", "MiB written", "objects")
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 def _cost(home: Path, n_attributes: int, n_votes: int) -> list[str]:
     store = Store.at(home / "store")
-    fill(store, n_attributes, n_votes)
+    fill(store, n_attributes, Shape(n_votes))
     ran = run_night(home, store.url)
     done = ran.computed
     if len(done) != n_attributes:

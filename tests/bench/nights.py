@@ -62,15 +62,25 @@ class Ran:
         return sum(one.outcome in ("published", "held") for one in self.night.tonight())
 
 
-def fill(store: Store, n_attributes: int, n_votes: int) -> None:
-    """Put votes and features of attributes there: 200 items, 32 features, 100 people each."""
+@dataclass(frozen=True)
+class Shape:
+    """What one attribute of a store holds."""
+
+    n_votes: int
+    n_items: int = 200
+    n_features: int = 32
+    n_people: int = 100
+
+
+def fill(store: Store, n_attributes: int, shape: Shape) -> None:
+    """Put votes and features of attributes there, all of one shape."""
     for k in range(n_attributes):
         made = crowd(
             rng=np.random.default_rng(k),
-            n_items=200,
-            n_features=32,
-            n_votes=n_votes,
-            n_annotators=100,
+            n_items=shape.n_items,
+            n_features=shape.n_features,
+            n_votes=shape.n_votes,
+            n_annotators=shape.n_people,
             ties=0.03,
         )
         _put(store, f"votes/a{k:04}/votes.parquet", made.votes)

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tasks.store import Store
-from tests.bench.nights import Ran, fill, run_night
+from tests.bench.nights import Ran, Shape, fill, run_night
 from tests.bench.size_lines import Line
 
 N_MACHINES = 4
@@ -32,7 +32,7 @@ def machines(home: Path, scale: float) -> Iterator[Line]:
     n_attributes, n_votes = max(4, round(40 * scale)), 5_000
     what = f"{n_attributes} attributes x {n_votes:,} votes"
     votes = Store.at(home / "votes")
-    fill(votes, n_attributes, n_votes)
+    fill(votes, n_attributes, Shape(n_votes))
     alone: Ran | None = None
     for n_workers in (1, 2):
         ran = _night(home, votes, f"workers-{n_workers}", URLR_WORKERS=str(n_workers))
