@@ -21,7 +21,7 @@ from tasks.discover import Discovery, etags_of
 from tasks.freshness import earlier_nights, is_current, is_whole, with_behind
 from tasks.lease import Lease
 from tasks.metrics import MetricsError, night_metrics, write_textfile
-from tasks.publish import Desk, publish
+from tasks.publish import Desk, publish, rivals
 from tasks.registry import Registry, RegistryError, RegistryUnreachable, Standing
 from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
 from tasks.report.site import METRICS, point_to, report_key, write_overview, write_page
@@ -259,6 +259,9 @@ class NightWork:
         assert self.cluster is not None
         if self.stopping.is_set():
             raise NightError("not begun: the night was stopped.")
+        if order.inputs.attribute in self.standing:
+            assert self.desk is not None
+            order = replace(order, rivals=rivals(order, self.desk))
         with self._lock:
             began = self._first = self._first or time.monotonic()
         trained = self.cluster.run(

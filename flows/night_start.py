@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +18,7 @@ from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
 from tasks.registry import Registry
-from tasks.results import Entry, Order, Rival
+from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
 from tasks.store import Store
@@ -112,21 +111,6 @@ def _plan(work: NightWork) -> None:
             work.entries[inputs.attribute] = unchanged(before, work.run)
         else:
             work.todo[inputs.attribute] = order
-    for attribute, order in work.todo.items():
-        if attribute in work.standing:
-            rivals = _rivals(work, attribute, work.standing[attribute].number)
-            work.todo[attribute] = replace(order, rivals=rivals)
-
-
-def _rivals(work: NightWork, attribute: str, champion: int) -> tuple[Rival, ...]:
-    """The champion, and champions of the last nights that were not rolled back."""
-    withdrawn = work.registry.withdrawn(attribute)
-    nights = work.settings.gate.nights
-    return tuple(
-        Rival(one.number, ago, one.number == champion, one.place)
-        for one, ago in work.registry.rivals(attribute, nights=nights, today=work.night)
-        if one.number not in withdrawn
-    )
 
 
 def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:

@@ -15,9 +15,9 @@ from tasks.evaluate import Estimate, VoteTau
 from tasks.gate import Earlier, Rule, Verdict, decide
 from tasks.read import table_of
 from tasks.registry import Publication, Registry, Verifier, Version
-from tasks.registry.alias_history import last_done
+from tasks.registry.alias_history import last_done, withdrawn
 from tasks.report.page_file import PAGE
-from tasks.results import Entry, Order, Result, Trained
+from tasks.results import Entry, Order, Result, Rival, Trained
 from tasks.shift import Shift, sudden_shift
 from tasks.together import together
 from tasks.train import EXAMPLES, JUDGE, MODEL, is_the_one
@@ -41,6 +41,20 @@ class Desk:
     """Raises if this run may no longer change anything."""
     force: bool = False
     dry: bool = False
+
+
+def rivals(order: Order, desk: Desk) -> tuple[Rival, ...]:
+    """The champion, and champions of the last nights that were not rolled back."""
+    model = desk.registry.look(order.inputs.attribute)
+    if model is None:
+        return ()
+    gone = withdrawn(model.moves)
+    found = desk.registry.rivals_of(model, nights=order.gate.nights, today=desk.night)
+    return tuple(
+        Rival(one.number, ago, one.number == model.champion, one.place)
+        for one, ago in found
+        if one.number not in gone
+    )
 
 
 def publish(trained: Trained, order: Order, desk: Desk) -> Entry:

@@ -278,7 +278,7 @@ class Night:
     notes: tuple[str, ...] = ()
     workers_lost: int = 0
     stages: dict[str, float] = field(default_factory=dict)
-    """Seconds by stage."""
+    """Seconds by stage; `fits` and `publishing` lie within `attributes`, and beside each other."""
     shared: dict[str, SharedTable] = field(default_factory=dict)
     """Features reduced for all attributes, by folder."""
 

@@ -307,12 +307,14 @@ class Registry:
     def rivals(self, attribute: str, *, nights: int, today: date) -> list[tuple[Version, int]]:
         """Versions that were champion in the last nights and how many ago; the champion first."""
         model = self._model(attribute)
-        if model is None:
-            return []
+        return [] if model is None else self.rivals_of(model, nights=nights, today=today)
+
+    def rivals_of(self, model: Model, *, nights: int, today: date) -> list[tuple[Version, int]]:
+        """The same of an attribute that somebody has looked at."""
         reigns = alias_history.reigns(model.moves, model.champion, today)
         recent = {number: ago for number, ago in reigns.items() if ago <= nights}
-        versions = {number: self._version(attribute, number) for number in recent}
-        return [(found, recent[number]) for number, found in versions.items() if found is not None]
+        versions = {one.number: one for one in self.versions(model.attribute)}  # in one call
+        return [(versions[number], ago) for number, ago in recent.items() if number in versions]
 
     def unreadable_records(self) -> dict[str, list[str]]:
         """Records of moves that were changed by hand and say nothing, by attribute."""

@@ -44,6 +44,8 @@ _STAGES = {
     "registry": "asking the registry",
     "workers": "starting workers",
     "attributes": "attributes: reading, fitting and publishing",
+    "fits": "of that, from the first fit to the last",
+    "publishing": "of that, publishing, beside the fits",
 }
 """What stages are called for people; others go by their name."""
 _Column = Sequence[float | None]

@@ -105,6 +105,24 @@ def test_the_same_result_is_registered_once(registry, attribute):
     assert [version.number for version in registry.versions(attribute)] == [1, 2]
 
 
+def test_a_version_becomes_champion_after_few_looks_at_its_model(registry, attribute, monkeypatch):
+    """MLflow reads all versions of a model at each; its own client looks before every write."""
+    from mlflow.store.model_registry.sqlalchemy_store import SqlAlchemyStore
+
+    looks = []
+    read = SqlAlchemyStore.get_registered_model
+
+    def noted(self: SqlAlchemyStore, name: str) -> object:
+        looks.append(name)
+        return read(self, name)
+
+    registry.register(publication(attribute))
+    monkeypatch.setattr(SqlAlchemyStore, "get_registered_model", noted)
+    version = registry.add(publication(attribute, "key-2"), to=registry.look(attribute))
+    registry.move(attribute, version, run="night-2", night=version.night, why="better")
+    assert looks == [encoded(attribute)] * 2
+
+
 @pytest.mark.parametrize("features", [True, False])
 def test_a_good_version_is_verified(registry, verifier, attribute, features):
     verifier.verify(registry.register(publication(attribute, features=features)))
