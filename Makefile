@@ -46,9 +46,10 @@ demo-fit: env    ## a simulated crowd, cleaned and ranked by `urlr fit`
 bench: env       ## speed and memory against the stated bars (minutes)
 	$(VENV)/bin/python -m tests.bench
 
-bench-nightly: env ## what the pipeline adds to the fits, and what a million votes cost
+bench-nightly: env ## what the pipeline adds to the fits, what a million votes cost, how it grows
 	$(VENV)/bin/python -m tests.bench.nightly
 	$(VENV)/bin/python -m tests.bench.cost
+	$(VENV)/bin/python -m tests.bench.size
 
 pictures: demo demo-fit ## README's pictures of the report, taken anew
 	$(VENV)/bin/python -m tests.pictures demo demo-fit docs/pictures

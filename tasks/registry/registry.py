@@ -313,7 +313,11 @@ class Registry:
         """The same of an attribute that somebody has looked at."""
         reigns = alias_history.reigns(model.moves, model.champion, today)
         recent = {number: ago for number, ago in reigns.items() if ago <= nights}
-        versions = {one.number: one for one in self.versions(model.attribute)}  # in one call
+        if not recent:
+            return []
+        # In one call: one by one, the versions of thirty nights took 175 ms.
+        wanted = f"name='{model.name}' and version_number >= {min(recent)}"
+        versions = {one.number: one for one in self._found(model.attribute, wanted)}
         return [(versions[number], ago) for number, ago in recent.items() if number in versions]
 
     def unreadable_records(self) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """How the pipeline grows: nights, machines and scoring of stated sizes against stated bars.
 
-python -m tests.bench.size [--only night,unchanged,many,scoring,workers] [--scale 0.1]
+python -m tests.bench.size [--only night,many,...] [--scale 0.1]
 
 `unchanged` runs the night it repeats, so that with `night` it costs nothing more. At another scale
 than 1 the bars are shown and say nothing. Exit code 1 if one is missed.
@@ -18,9 +18,10 @@ from pathlib import Path
 from tests.bench.size_lines import Line, texts
 from tests.bench.size_machines import machines
 from tests.bench.size_nights import many, night
+from tests.bench.size_parts import record, registry
 from tests.bench.size_scoring import scoring
 
-ROWS = ("night", "unchanged", "many", "scoring", "workers")
+ROWS = ("night", "unchanged", "many", "record", "registry", "scoring", "workers")
 
 
 def main() -> int:
@@ -54,6 +55,8 @@ def measured(home: Path, rows: list[str], scale: float) -> Iterator[Line]:
         yield from night(home / "night", scale, again="unchanged" in rows)
     rest: dict[str, Callable[[Path, float], Iterator[Line]]] = {
         "many": many,
+        "record": record,
+        "registry": registry,
         "scoring": scoring,
         "workers": machines,
     }
