@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ def main() -> int:
     rows = chosen.only.split(",")
     if unknown := [name for name in rows if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # namespaces and servers must not stay
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {load:.1f} before it began", flush=True)
     lines = []

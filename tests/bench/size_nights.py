@@ -56,6 +56,11 @@ def night_lines(ran: Ran, what: str, n_workers: int) -> Iterator[Line]:
         note=f"{fits:.0f} s wall, {compute:.0f} s compute; whole command {ran.seconds:.0f} s, its "
         f"processes {ran.own:.0f} s of processor, others {ran.others:.2f} cores meanwhile",
     )
+    yield Line(
+        f"{what}: processor of all over that of the fits",
+        f"{ran.own / compute:.2f}; start, Prefect, publishing, verifying and report included; "
+        "nobody else on the machine adds to it",
+    )
     yield at_most(f"{what}: start", ran.start, START, " s", note="Prefect, registry, workers")
     yield at_most(
         f"{what}: publishing, a version",
