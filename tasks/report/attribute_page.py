@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Literal
 
-from tasks.report.bounded import PART_BYTES, Tables, page_content, plain, size
+from tasks.report.bounded import PART_BYTES, Tables, kept_page, page_content, plain, size
 from tasks.report.data import AttributePage, Interval, Votes
 from tasks.report.shell import page, part
 
@@ -96,7 +96,7 @@ def vote_parts(
 ) -> VoteParts:
     """Cut the votes of a page that has all of them; no part is larger than `most_bytes`."""
     if data.votes is None:
-        return VoteParts(data, {})
+        return VoteParts(kept_page(data), {})
     votes, n_listed = data.votes, len(data.votes.row)
     tables = Tables.of(data)
     while True:
@@ -107,7 +107,8 @@ def vote_parts(
         n_per_part //= 2
     files = {f"votes-{k}.js": part(f"votes-{k}", cut[k]) for k in range(1, len(cut))}
     first = _slice(votes, 0, n_per_part)
-    return VoteParts(replace(data, votes=first, n_listed=n_listed, n_per_part=n_per_part), files)
+    page = replace(data, votes=first, n_listed=n_listed, n_per_part=n_per_part)
+    return VoteParts(kept_page(page), files)
 
 
 def single_page(

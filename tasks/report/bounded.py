@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from tasks.report.data import AttributePage, Concentration, Items, Moves, People, Votes
+from tasks.report.data import AttributePage, Beyond, Concentration, Items, Moves, People, Votes
 from tasks.report.shell import json_inside
 
 MOST_ITEMS, MOST_PEOPLE = 10_000, 5_000
@@ -34,24 +34,24 @@ _DIGITS = 5
 """Significant digits of a number; the page shows four at most."""
 
 
+T = TypeVar("T", Items, People)
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The two tables that everything else points to, as far as a page holds them."""
 
     items: dict[str, Any]
     people: dict[str, Any]
-    all_items: tuple[str, ...]
-    all_people: tuple[str, ...]
+    data: AttributePage
 
     @staticmethod
     def of(data: AttributePage) -> Tables:
         """Cut the tables of a page."""
-        return Tables(
-            _first_rows(data.items, MOST_ITEMS, _ITEM_BYTES),
-            _first_rows(data.people, MOST_PEOPLE, _PEOPLE_BYTES),
-            data.items.name,
-            data.people.name,
-        )
+        full = _beyond(data)
+        items = _first_rows(data.items, MOST_ITEMS, _ITEM_BYTES)
+        people = _first_rows(data.people, MOST_PEOPLE, _PEOPLE_BYTES)
+        return Tables(items | {"n_all": full.n_items}, people | {"n_all": full.n_people}, data)
 
     def votes(self, votes: Votes) -> dict[str, Any]:
         """A part of the votes, with the names that the tables do not have."""
@@ -65,10 +65,20 @@ class Tables:
 
     def names(self, items: Iterable[int], people: Iterable[int]) -> dict[str, dict[str, str]]:
         """Names of items and people beyond the tables, by place."""
+        n_items, n_people = len(self.items["name"]), len(self.people["name"])
+        further = _beyond(self.data)
         return {
-            "items": _names_beyond(self.all_items, len(self.items["name"]), items),
-            "people": _names_beyond(self.all_people, len(self.people["name"]), people),
+            "items": _names_beyond(self.data.items.name, further.items, n_items, items),
+            "people": _names_beyond(self.data.people.name, further.people, n_people, people),
         }
+
+    def pointed_to(self) -> tuple[list[int], list[int]]:
+        """Items and people that the page names outside of its lists of votes."""
+        data, groups = self.data, self.data.concentration.groups
+        items = [place for one in groups for place in (*one.items_up, *one.items_down)]
+        items += [] if data.moves is None else data.moves.item[:_MOST_MOVES]
+        items += [] if data.explorer is None else [k for row in data.explorer.top for k in row]
+        return items, [place for one in groups for place in one.people]
 
 
 def page_content(data: AttributePage) -> dict[str, Any]:
@@ -80,18 +90,45 @@ def page_content(data: AttributePage) -> dict[str, Any]:
         "people": tables.people,
         "votes": None if data.votes is None else tables.votes(data.votes),
         "moves": plain(moves),
-        "n_moved": 0 if data.moves is None else len(data.moves.item),
+        "n_moved": _beyond(data).n_moved,
         "concentration": plain(_first_clusters(data.concentration)),
-        "n_clusters": len(data.concentration.clusters),
+        "n_clusters": _beyond(data).n_clusters,
     }
-    rest = (column.name for column in fields(data) if column.name not in cut)
+    rest = (column.name for column in fields(data) if column.name not in {*cut, "beyond"})
     content = cut | {name: plain(getattr(data, name)) for name in rest}
-    groups = data.concentration.groups
-    items = [place for one in groups for place in (*one.items_up, *one.items_down)]
-    items += [] if moves is None else moves.item
-    items += [] if data.explorer is None else [k for row in data.explorer.top for k in row]
-    content["names"] = tables.names(items, [place for one in groups for place in one.people])
+    content["names"] = tables.names(*tables.pointed_to())
     return content
+
+
+def kept_page(data: AttributePage) -> AttributePage:
+    """A page with the first part of its votes, and of all else no more than it shows."""
+    tables, full = Tables.of(data), _beyond(data)
+    items, people = tables.pointed_to()
+    votes = data.votes
+    if votes is not None:
+        items, people = [*items, *votes.winner, *votes.loser], [*people, *votes.person]
+        votes = replace(
+            votes,
+            row=tuple(_cut(row, _LONGEST_ROW) for row in votes.row),
+            time=tuple(time and _cut(time, _LONGEST_TIME) for time in votes.time),
+            why=tuple(why and _cut(why, _LONGEST_TEXT) for why in votes.why),
+        )
+    names = tables.names(items, people)
+    found = _first_clusters(data.concentration)
+    clusters = tuple(replace(one, name=_cut(one.name, _LONGEST_TEXT)) for one in found.clusters)
+    return replace(
+        data,
+        items=_as_shown(data.items, tables.items),
+        people=_as_shown(data.people, tables.people),
+        votes=votes,
+        moves=None if data.moves is None else _first_moves(data.moves),
+        concentration=replace(found, clusters=clusters),
+        beyond=replace(
+            full,
+            items={int(place): name for place, name in names["items"].items()},
+            people={int(place): name for place, name in names["people"].items()},
+        ),
+    )
 
 
 def size(content: Any) -> int:
@@ -134,7 +171,25 @@ def _first_rows(table: Items | People, most: int, most_bytes: int) -> dict[str, 
     while n > 1 and (taken := size(columns)) > most_bytes:
         n = _fewer(n, taken, most_bytes)
         columns = {name: values and values[:n] for name, values in columns.items()}
-    return columns | {"n_all": len(table.name)}
+    return columns
+
+
+def _as_shown(table: T, columns: dict[str, Any]) -> T:
+    """The rows of a table that a page shows, texts cut as there and numbers as they are."""
+    n, cut = len(columns["name"]), {}
+    for column in fields(table):
+        values = getattr(table, column.name)
+        as_there = column.name in ("name", "url", "evidence")
+        cut[column.name] = values and tuple((columns[column.name] if as_there else values)[:n])
+    return replace(table, **cut)
+
+
+def _beyond(data: AttributePage) -> Beyond:
+    """What the page says of the whole tables, which may be the ones it has."""
+    n_moved = 0 if data.moves is None else len(data.moves.item)
+    n_clusters = len(data.concentration.clusters)
+    whole = Beyond(len(data.items.name), len(data.people.name), n_moved, n_clusters, {}, {})
+    return data.beyond or whole
 
 
 def _first_moves(moves: Moves) -> Moves:
@@ -158,9 +213,12 @@ def _fewer(n: int, taken: int, most_bytes: int) -> int:
     return max(1, min(n * most_bytes // taken, n * 19 // 20))
 
 
-def _names_beyond(names: Sequence[str], n_held: int, places: Iterable[int]) -> dict[str, str]:
+def _names_beyond(
+    names: Sequence[str], further: dict[int, str], n_held: int, places: Iterable[int]
+) -> dict[str, str]:
     beyond = sorted({place for place in places if place >= n_held})
-    return {str(place): _cut(names[place], _LONGEST_ELSEWHERE) for place in beyond}
+    named = {place: names[place] if place < len(names) else further[place] for place in beyond}
+    return {str(place): _cut(name, _LONGEST_ELSEWHERE) for place, name in named.items()}
 
 
 def _address(url: str | None) -> str | None:

@@ -249,6 +249,19 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """What lies past the ends of a page's tables: how much there was, and names pointed to."""
+
+    n_items: int
+    n_people: int
+    n_moved: int
+    n_clusters: int
+    items: dict[int, str]
+    """By place."""
+    people: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
 class AttributePage:
     """Everything that the page of an attribute shows and that follows from its votes."""
 
@@ -282,3 +295,5 @@ class AttributePage:
     """... and no self-test."""
     votes: Votes | None = field(default=None)
     """The first part; the others are loaded when wanted."""
+    beyond: Beyond | None = None
+    """None where the tables are whole."""

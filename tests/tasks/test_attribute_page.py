@@ -10,6 +10,7 @@ from example_pages import HOSTILE, example_head, example_page, hostile_page
 
 from tasks.report.attribute_page import PageHead, attribute_page, single_page, vote_parts
 from tasks.report.data import AttributePage, Votes
+from tasks.report.page_file import PAGE, PAGES
 
 MOST = 5_000_000
 INSIDE = re.compile(rb'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
@@ -123,6 +124,13 @@ def test_no_attribute_makes_a_page_or_a_part_of_5_megabytes(kind):
     assert len(page) < MOST
     assert max(map(len, cut.files.values())) < MOST / 5
     assert max(map(len, single_page(data, PageHead()).values())) < MOST
+    kept = PAGES.to_bytes(cut.page)
+    assert len(kept) < 2 * MOST  # as it is kept, numbers have all their digits
+    again = attribute_page(PAGES.from_bytes(kept, PAGE), PageHead(), library="", parts="")
+    assert content(again) == content(page)
+    whole = replace(data, votes=cut.page.votes, n_per_part=cut.page.n_per_part)
+    whole = replace(whole, n_listed=cut.page.n_listed)
+    assert attribute_page(whole, PageHead(), library="", parts="") == page
     shown = content(page)["data"]
     assert shown["items"]["n_all"] == len(data.items.name)
     assert len(shown["items"]["name"]) == len(shown["items"]["score"]) > 1_000
