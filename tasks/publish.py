@@ -94,7 +94,7 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         described = _described(trained, champion, verdict)
         desk.check()
         publication = _publication(trained, order, desk, described)
-        version = desk.registry.add(publication, to=model)
+        version = desk.registry.register(publication, to=model)
     if verdict.publish:
         desk.verifier.verify(version)
         desk.registry.move(

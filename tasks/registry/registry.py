@@ -158,28 +158,28 @@ class Registry:
         wanted = f"name='{encoded(attribute)}' and tags.`urlr.key` = '{key}'"
         return next(iter(self._found(attribute, wanted)), None)
 
-    def register(self, publication: Publication) -> Version:
+    def register(self, publication: Publication, *, to: Model | None = None) -> Version:
         """Make a version, or give the one that has the same result key.
+
+        `to` is given by whoever has just looked and found the attribute without one of that key.
 
         Raises
         ------
         RegistryError
             The model cannot be read, its examples cannot be scored, or the registry fails.
         """
-        known = self._model(publication.attribute)
-        made = None
-        if known is not None:
-            made = self.with_key(publication.attribute, publication.key)
-        return made or self.add(publication, to=known)
-
-    def add(self, publication: Publication, *, to: Model | None) -> Version:
-        """Make a version of a result key that has none, as somebody has looked; see `register`."""
         attribute, name = publication.attribute, encoded(publication.attribute)
+        known = self._model(attribute) if to is None else to
+        made = None
+        if to is None and known is not None:
+            made = self.with_key(attribute, publication.key)
+        if made is not None:
+            return made
         files = version_files(
             publication.model, publication.examples, publication.files, publication.about()
         )
         tags = publication.tags(digest_of(files[MANIFEST]))
-        if to is None:
+        if known is None:
             self._create_model(attribute, name)
         mlflow = self._mlflow
         title = f"{shown(attribute, 200)} {publication.night}"

@@ -118,7 +118,7 @@ def test_a_version_becomes_champion_after_few_looks_at_its_model(registry, attri
 
     registry.register(publication(attribute))
     monkeypatch.setattr(SqlAlchemyStore, "get_registered_model", noted)
-    version = registry.add(publication(attribute, "key-2"), to=registry.look(attribute))
+    version = registry.register(publication(attribute, "key-2"), to=registry.look(attribute))
     registry.move(attribute, version, run="night-2", night=version.night, why="better")
     assert looks == [encoded(attribute)] * 2
 
