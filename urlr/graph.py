@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from urlr import kernels
 from urlr.arrays import Codes, Floats, Ints, Mask
@@ -120,10 +119,7 @@ class ComparisonGraph:
 
     def components(self) -> Ints:
         """(n_items,) number of the connected component of each item."""
-        ones = np.ones(self.n_edges, np.int8)
-        shape = (self.n_items, self.n_items)
-        links = sparse.coo_array((ones, (self.winner, self.loser)), shape=shape)
-        _, labels = sparse.csgraph.connected_components(links, directed=False)
+        labels = kernels.component_labels(self.winner, self.loser, self.n_items)
         return np.asarray(labels, np.int64)
 
 
@@ -157,33 +153,43 @@ def graph_of(votes: VoteTable) -> ComparisonGraph:
     """Gather the rows that count into edges; no features yet."""
     counts = (votes.status != REJECTED) & (votes.status != SKIPPED)
     if not counts.any():
-        raise VoteError(_nothing_counts(votes))
+        raise VoteError(nothing_counts(len(votes.status), votes.reasons))
     rows = slice(None) if counts.all() else np.flatnonzero(counts)
-    n = len(votes.items)
     tie = votes.status[rows] == TIE
-    head, tail = votes.winner[rows], votes.loser[rows]
+    graph = gathered_graph(
+        votes.items, votes.winner[rows], votes.loser[rows], tie, votes.weight[rows]
+    )
+    edge_of_row = np.full(len(votes.status), -1, np.int32)
+    edge_of_row[rows] = graph.edge_of_row
+    return replace(graph, edge_of_row=edge_of_row)
+
+
+def gathered_graph(
+    items: pd.Index[Any], head: Codes, tail: Codes, tie: Mask, weight: Floats
+) -> ComparisonGraph:
+    """Gather rows that all count, given by the positions of their items; no features yet."""
     swap = tie & (head > tail)
     if swap.any():
         head, tail = np.where(swap, tail, head), np.where(swap, head, tail)
     edge = np.empty(head.size, np.int32)
-    order = kernels.sorted_rows(head, tail, tie, n)
-    heads, weight, n_votes = kernels.gathered_rows(head, tail, tie, votes.weight[rows], order, edge)
-    edge_of_row = np.full(len(votes.status), -1, np.int32)
-    edge_of_row[rows] = edge
+    order = kernels.sorted_rows(head, tail, tie, len(items))
+    heads, total, n_votes = kernels.gathered_rows(head, tail, tie, weight, order, edge)
+    del order  # before the edges are copied: as long as all rows
     return ComparisonGraph(
-        items=votes.items,
+        items=items,
         winner=head[heads],
         loser=tail[heads],
-        weight=weight,
+        weight=total,
         target=np.where(tie[heads], 0.0, 1.0),
         n_votes=n_votes,
-        edge_of_row=edge_of_row,
+        edge_of_row=edge,
         features=None,
     )
 
 
-def _nothing_counts(votes: VoteTable) -> str:
-    if len(votes.status) == 0:
+def nothing_counts(n_rows: int, reasons: dict[str, int]) -> str:
+    """Why there is nothing to gather, in words."""
+    if n_rows == 0:
         return "there are no votes: the table has 0 rows."
-    why = "; ".join(f"{count:,} {reason}" for reason, count in votes.reasons.items())
-    return f"none of {plural(len(votes.status), 'vote')} can be used: {why}."
+    why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+    return f"none of {plural(n_rows, 'vote')} can be used: {why}."

@@ -54,8 +54,7 @@ def grid_path(
     huber = _Huber(graph, ridge, tolerance)
     marks = _Marks(graph)
     high = huber.start()
-    residual = graph.target - graph.margins(high.scores)
-    before = [high.penalty, 0.0, 0.0, float(graph.weight @ residual**2)]
+    before = [high.penalty, 0.0, 0.0, _squares(graph, high.scores)]
     width = high.penalty * (_WIDTH_MANY if many else _WIDTH_FEW)
     step = max(1.0, goal / (_POINTS_MANY if many else _POINTS_FEW))
     longest = _LONGEST_MANY if many else _LONGEST_FEW
@@ -306,6 +305,11 @@ class _Huber:
         outer = np.outer(step, half)
         self.inverse += outer
         self.inverse += outer.T
+
+
+def _squares(graph: ComparisonGraph, scores: Floats) -> float:
+    """sum_e w_e r_e^2."""
+    return float(graph.weight @ (graph.target - graph.margins(scores)) ** 2)
 
 
 def _around_cut(

@@ -61,6 +61,33 @@ def gathered_rows(
 
 
 @njit(cache=True)
+def component_labels(winner: Codes, loser: Codes, n_items: int) -> Codes:
+    """Number of each item's connected component, in the order of their first items."""
+    root = np.arange(n_items, dtype=np.int32)
+    for e in range(winner.size):
+        i, j = winner[e], loser[e]
+        while root[i] != i:
+            root[i] = root[root[i]]
+            i = root[i]
+        while root[j] != j:
+            root[j] = root[root[j]]
+            j = root[j]
+        if i < j:
+            root[j] = i
+        else:
+            root[i] = j
+    label = np.empty(n_items, np.int32)
+    count = 0
+    for item in range(n_items):  # a root is the first item of its component
+        if root[item] == item:
+            label[item] = count
+            count += 1
+        else:
+            label[item] = label[root[item]]
+    return label
+
+
+@njit(cache=True)
 def net_pull(winner: Codes, loser: Codes, values: Floats, n_items: int) -> Floats:
     """C'v: what each item gains from the edges it wins less what it gives on those it loses."""
     out = np.zeros(n_items)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from urlr.arrays import Floats, Progress
+from urlr.arrays import Floats, Mask, Progress
 from urlr.ballots import ballots_of
 from urlr.errors import FeatureError, VoteError
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import ComparisonGraph, graph_of
 from urlr.ids import positions
+from urlr.path import OutlierPath
 from urlr.preflight import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.ranking import ranking_coefficients, tuned_ridge
@@ -19,7 +20,7 @@ from urlr.rates import RateRule, held_out_rate, path_and_rate
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap, original_space, reduced_space
 from urlr.verdicts import PathEvidence
-from urlr.votes import VoteTable
+from urlr.votes import Accounts, VoteTable
 
 PAPER_RIDGE = 0.001
 ITEM_RIDGE = 1e-6
@@ -30,9 +31,34 @@ def paper_ranker(
     read: VoteTable, table: FeatureTable | None, settings: FitSettings, progress: Progress
 ) -> Ranker:
     """Path over the outlier variables, the first share of edges pruned, the rest refitted."""
+    graph = graph_of(read)
+    found = paper_fit(graph, read, table, settings, progress)
+    evidence = PathEvidence(read, graph, found.path, found.pruned, found.scores)
+    return replace(found.ranker, evidence=evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFit:
+    """A ranker without its evidence, and what that would rest on."""
+
+    ranker: Ranker
+    path: OutlierPath
+    pruned: Mask
+    """(n_edges,) edges pruned."""
+    scores: Floats
+    """(n_items of the graph,) scores of the compared items."""
+
+
+def paper_fit(
+    graph: ComparisonGraph,
+    rows: VoteTable | Accounts,
+    table: FeatureTable | None,
+    settings: FitSettings,
+    progress: Progress,
+) -> PaperFit:
+    """The same from a graph; without the votes themselves, their accounts and a fixed rate do."""
     if table is None and settings.ranking == "svm":
         raise FeatureError("RankSVM needs item features; without them use ranking='ridge'.")
-    graph = graph_of(read)
     rng = np.random.default_rng(settings.seed)
     ranking_map, outlier_map, values = spaces_of(graph, table, settings, rng)
     search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
@@ -40,7 +66,7 @@ def paper_ranker(
     progress("looking at the votes", 0.0)
     checked = preflight(
         search,
-        votes=read,
+        votes=rows,
         ranked=fitted,
         columns=None if ranking_map is None else column_problems(values, ranking_map.columns),
         ignored=() if table is None else table.ignored,
@@ -55,10 +81,12 @@ def paper_ranker(
     if checked.dimension <= 0:
         prune = 0.0
     elif settings.prune == "auto":
+        if isinstance(rows, Accounts):
+            raise ValueError("prune is 'auto', which needs every vote; give a number.")
         prune = held_out_rate(
             search,
             fitted,
-            say_of(read, graph),
+            say_of(rows, graph),
             search_ridge=search_ridge,
             ridge=ridge,
             solver=settings.solver,
@@ -77,18 +105,15 @@ def paper_ranker(
     )
     pruned = path.pruned(rate)
     progress("fitting the ranking function", 0.0)
-    kept = fitted.keep(~pruned)
-    coefficients = ranking_coefficients(kept, ranking=settings.ranking, ridge=ridge)
-    remarks += after_pruning(graph, kept, checked.n_components, alone=kept.features is None)
+    coefficients, lost = _refitted(graph, fitted, pruned, settings, ridge, checked.n_components)
     if table is None or ranking_map is None:
         items, scores = graph.items, coefficients
     else:
         items = table.items
         scores = ranking_map.map(ranking_map.select(table)) @ coefficients
-    evidence = PathEvidence(read, graph, path, pruned, scores[positions(items, graph.items)])
-    checked = replace(checked, findings=(*checked.findings, *remarks))
+    checked = replace(checked, findings=(*checked.findings, *remarks, *lost))
     counts = ItemCounts.of_edges(graph, pruned)
-    return Ranker(
+    ranker = Ranker(
         settings=settings,
         feature_map=ranking_map,
         outlier_map=outlier_map,
@@ -96,8 +121,8 @@ def paper_ranker(
         outlier_coefficients=path.coefficients,
         scores=item_table(items, scores, graph.items, counts),
         facts=Facts(
-            rows=read.counts,
-            reasons=read.reasons,
+            rows=rows.counts,
+            reasons=rows.reasons,
             n_items=graph.n_items,
             n_edges=graph.n_edges,
             n_components=checked.n_components,
@@ -111,8 +136,23 @@ def paper_ranker(
             warnings=tuple(checked.warnings),
             notes=tuple(checked.notes),
         ),
-        evidence=evidence,
+        evidence=None,
     )
+    return PaperFit(ranker, path, pruned, scores[positions(items, graph.items)])
+
+
+def _refitted(
+    graph: ComparisonGraph,
+    fitted: ComparisonGraph,
+    pruned: Mask,
+    settings: FitSettings,
+    ridge: float,
+    n_components: int,
+) -> tuple[Floats, list[Finding]]:
+    """Coefficients of what is kept, and what is to be said of what was lost."""
+    kept = fitted.keep(~pruned)
+    coefficients = ranking_coefficients(kept, ranking=settings.ranking, ridge=ridge)
+    return coefficients, after_pruning(graph, kept, n_components, alone=kept.features is None)
 
 
 def say_of(read: VoteTable, graph: ComparisonGraph) -> Floats:

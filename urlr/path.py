@@ -93,8 +93,9 @@ class OutlierPath:
         """
         reached = np.flatnonzero(self.entry > 0)
         rest = np.flatnonzero(self.entry <= 0)
-        first = reached[_falling(self.entry[reached])]
-        last = rest[_falling(np.abs(self.residual[rest]))]
+        first = reached[_rising(-self.entry[reached])]
+        size = np.abs(self.residual[rest])
+        last = rest[_rising(np.negative(size, out=size))]
         return np.concatenate([first, last])
 
     @property
@@ -232,16 +233,17 @@ def violation_of(gradient: Floats, scale: Floats, penalty: float) -> float:
     return float(np.max(np.abs(gradient) / scale, initial=0.0)) / max(penalty, 1e-3)
 
 
-def _falling(values: Floats) -> Ints:
-    """Positions from the largest value to the smallest, equal ones in order.
+def _rising(values: Floats) -> Ints:
+    """Positions from the smallest value to the largest, equal ones in order.
 
     The fast sort leaves equal values in any order, so runs of them are put right: a third of the
     time of a stable sort.
     """
-    order = np.argsort(-values)
+    order = np.argsort(values)
     ranked = values[order]
     same = np.zeros(values.size + 1, np.bool_)
     same[1:-1] = ranked[1:] == ranked[:-1]
+    del ranked
     tied = np.flatnonzero(same[:-1] | same[1:])
     if tied.size:
         run = np.cumsum(~same[:-1])[tied]

@@ -13,7 +13,7 @@ from urlr.errors import VoteError
 from urlr.features import ColumnProblems
 from urlr.graph import ComparisonGraph
 from urlr.ids import plural, shown_some
-from urlr.votes import VoteTable
+from urlr.votes import Accounts, VoteTable
 
 Level = Literal["note", "warning", "refusal"]
 
@@ -59,7 +59,7 @@ class Preflight:
 def preflight(
     graph: ComparisonGraph,
     *,
-    votes: VoteTable | None = None,
+    votes: VoteTable | Accounts | None = None,
     ranked: ComparisonGraph | None = None,
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),

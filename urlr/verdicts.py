@@ -37,6 +37,59 @@ _TURNED, _NEITHER, _HARDLY, _LEAST = range(7, 11)
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeVerdicts:
+    """What a path says of every edge, as far as verdicts on votes need it."""
+
+    entry: Floats
+    """(n_edges,) penalty at which it became an outlier."""
+    place: Codes
+    """(n_edges,) place in the order of suspicion, from 1."""
+    pruned: Mask
+    """(n_edges,)"""
+    less: Mask
+    """(n_edges,) whether the ranking said less than the votes when it became an outlier."""
+    tie: Mask
+    """(n_edges,)"""
+
+    @staticmethod
+    def of(graph: ComparisonGraph, path: OutlierPath, pruned: Mask) -> EdgeVerdicts:
+        """Put the edges of a path in order."""
+        place = np.empty(graph.n_edges, np.int32)
+        place[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
+        return EdgeVerdicts(path.entry, place, pruned, path.side > 0, graph.target == 0)
+
+    def table(
+        self, votes: VoteTable, edge_of_row: Codes, scores: Floats, *, start: int = 0
+    ) -> pd.DataFrame:
+        """Verdicts on votes with these edges (-1: none) and scores of the items of these votes.
+
+        `start` is the place of their first row among all votes of the fit.
+        """
+        n = edge_of_row.size
+        entry, margin = np.empty(n), np.empty(n)
+        place, pruned = np.empty(n, np.int32), np.empty(n, np.bool_)
+        kernels.judge_rows(
+            edge_of_row,
+            votes.winner,
+            votes.loser,
+            scores,
+            self.entry,
+            self.place,
+            self.pruned,
+            entry,
+            place,
+            pruned,
+            margin,
+        )
+        rows = np.flatnonzero(pruned)
+        edges = edge_of_row[rows]
+        why = np.where(margin[rows] < 0, _AGAINST, np.where(self.less[edges], _WEAK, _STRONG))
+        why = np.where(self.tie[edges], _UNEQUAL, why)
+        nothing = np.full(n, np.nan)
+        return _table(votes, pruned, entry, place, margin, nothing, rows, why, start=start)
+
+
+@dataclass(frozen=True, slots=True)
 class PathEvidence:
     """What a verdict on every vote rests on; stays with the fit, is not saved with the model."""
 
@@ -50,31 +103,8 @@ class PathEvidence:
 
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order; see `Ranker.verdicts`."""
-        graph, path = self.graph, self.path
-        n = graph.edge_of_row.size
-        place_of_edge = np.empty(graph.n_edges, np.int32)
-        place_of_edge[path.order] = np.arange(1, graph.n_edges + 1, dtype=np.int32)
-        entry, margin = np.empty(n), np.empty(n)
-        place, pruned = np.empty(n, np.int32), np.empty(n, np.bool_)
-        kernels.judge_rows(
-            graph.edge_of_row,
-            self.votes.winner,
-            self.votes.loser,
-            self.scores,
-            path.entry,
-            place_of_edge,
-            self.pruned,
-            entry,
-            place,
-            pruned,
-            margin,
-        )
-        rows = np.flatnonzero(pruned)
-        edges = graph.edge_of_row[rows]
-        less = path.side[edges] > 0
-        why = np.where(margin[rows] < 0, _AGAINST, np.where(less, _WEAK, _STRONG))
-        why = np.where(graph.target[edges] == 0, _UNEQUAL, why)
-        return _table(self.votes, pruned, entry, place, margin, np.full(n, np.nan), rows, why)
+        edges = EdgeVerdicts.of(self.graph, self.path, self.pruned)
+        return edges.table(self.votes, self.graph.edge_of_row, self.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +179,8 @@ def _table(
     suspicion: Floats,
     rows: npt.NDArray[Any],
     why: npt.NDArray[Any],
+    *,
+    start: int = 0,
 ) -> pd.DataFrame:
     frame = votes.frame
     n = len(votes.status)
@@ -159,7 +191,7 @@ def _table(
     nobody = pd.Categorical.from_codes(np.full(n, -1, np.int8), pd.Index([""]))
     return pd.DataFrame(
         {
-            "vote_id": frame.get("vote_id", pd.RangeIndex(n)),
+            "vote_id": frame.get("vote_id", pd.RangeIndex(start, start + n)),
             "winner": winner,
             "loser": loser,
             "annotator": frame.get("annotator", nobody),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import VoteError
 from urlr.ids import (
     CodedIds,
@@ -42,7 +42,7 @@ REASONS = (
 """Why a row is not part of the graph; the position in this tuple is the code in `VoteTable`."""
 
 _SKIP, _ZERO, _TIE, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME = range(1, 8)
-_SELF, _WEIGHT, _RANGE, _FEATURES, _REPEATED = range(8, len(REASONS))
+_SELF, _WEIGHT, _RANGE, _FEATURES, REPEATED = range(8, len(REASONS))
 
 # Beside a vote 1e18 times as heavy nothing of a vote is left in 53 bits.
 _WEIGHT_RANGE = (1e-9, 1e9)
@@ -127,6 +127,48 @@ class VoteTable:
         return named.astype("str") if text else named
 
 
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What became of rows, counted; for votes that are not all in memory."""
+
+    counts: dict[str, int]
+    """read = used + ties + skipped + rejected."""
+    reasons: dict[str, int]
+    """How many rows do not count, by reason, skipped ones included."""
+    rejections: dict[str, int]
+    """How many rows were rejected, by reason."""
+
+    @staticmethod
+    def of(reason: Bytes, *, n_ties: int) -> Accounts:
+        """Count rows by their reasons; of those that count so many are ties."""
+        every = np.bincount(reason, minlength=len(REASONS))
+        skipped = int(every[[_SKIP, _ZERO, _TIE]].sum())
+        counts = {
+            "read": len(reason),
+            "used": int(every[0]) - n_ties,
+            "ties": n_ties,
+            "skipped": skipped,
+            "rejected": len(reason) - int(every[0]) - skipped,
+        }
+        of_all = _named_reasons(every)
+        every[[_SKIP, _ZERO, _TIE]] = 0
+        return Accounts(counts, of_all, _named_reasons(every))
+
+
+def without_repeats(votes: VoteTable, repeated: Mask) -> VoteTable:
+    """The votes, some rows of which repeat the vote_id of a vote read before them."""
+    if not repeated.any():
+        return votes
+    return replace(
+        votes,
+        winner=np.where(repeated, np.int32(-1), votes.winner),
+        loser=np.where(repeated, np.int32(-1), votes.loser),
+        weight=np.where(repeated, 0.0, votes.weight),
+        status=np.where(repeated, np.int8(REJECTED), votes.status),
+        reason=np.where(repeated, np.int8(REPEATED), votes.reason),
+    )
+
+
 def vote_table(
     votes: pd.DataFrame, *, known_items: pd.Index[Any] | None = None, ties: bool = True
 ) -> VoteTable:
@@ -186,7 +228,7 @@ def vote_table(
     reject(head == tail, _SELF)
 
     if "vote_id" in votes:
-        reject(_repeated(votes["vote_id"], reason == 0), _REPEATED)
+        reject(_repeated(votes["vote_id"], reason == 0), REPEATED)
 
     if not ties:
         reject(tie, _TIE)
@@ -224,7 +266,10 @@ def _repeated(ids: pd.Series[Any], counts: Mask) -> Mask:
 
 
 def _by_reason(codes: Bytes) -> dict[str, int]:
-    counts = np.bincount(codes, minlength=len(REASONS))
+    return _named_reasons(np.bincount(codes, minlength=len(REASONS)))
+
+
+def _named_reasons(counts: Ints) -> dict[str, int]:
     return {REASONS[k]: int(counts[k]) for k in range(1, len(REASONS)) if counts[k]}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import FIXTURES, random_graph, votes_frame
+from scipy import sparse
 
 from urlr import FeatureError, comparison_graph
 from urlr.laplacian import solve_laplacian
@@ -96,3 +97,18 @@ def test_laplacian_solution_satisfies_the_system(n_items):
     x = solve_laplacian(graph.winner, graph.loser, graph.weight, right, ridge=1e-3)
     product = graph.pull(graph.weight * graph.margins(x)) + 1e-3 * x
     np.testing.assert_allclose(product, right, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_vs_scipy(seed):
+    """Numbered alike too: in the order of their first items."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(0, 60, (2, 35))
+    votes = pd.DataFrame({"winner": first, "loser": second})[first != second]
+    graph = comparison_graph(votes)
+    links = sparse.coo_array(
+        (np.ones(graph.n_edges), (graph.winner, graph.loser)), (graph.n_items, graph.n_items)
+    )
+    n_components, labels = sparse.csgraph.connected_components(links, directed=False)
+    assert n_components > 3
+    assert graph.components().tolist() == labels.tolist()
