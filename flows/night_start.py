@@ -22,7 +22,7 @@ from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
 from tasks.store import Store
-from tasks.train import settings_digest
+from tasks.work import settings_digest
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown_some
 from urlr.settings import METHOD_VERSION
@@ -136,6 +136,8 @@ def _order(work: NightWork, inputs: Inputs, known: dict[str, str]) -> Order:
         known=known,
         before=None if before is None else before.place,
         frozen=settings.is_frozen(inputs.attribute),
+        large_attribute=settings.large_attribute,
+        most_rows=settings.most_rows,
     )
 
 

@@ -87,7 +87,8 @@ def gather_votes(
     seen: set[str] = set()
     for dump in dumps:
         data = _content(store, dump)
-        frame = _dump(data, dump.key, store.address(dump.key), attribute)
+        table = table_of(data, store.address(dump.key))
+        frame = rows_of_dump(table, store, dump, attribute=attribute)
         rows[dump.key] = len(frame)
         digest = hashlib.sha256(data).hexdigest()
         if digest in seen and len(frame) >= _FEWEST_REPEATED:
@@ -98,7 +99,7 @@ def gather_votes(
     votes = _together([frame for frame in frames if len(frame)] or frames[:1])
     times = moments(votes["time"]) if "time" in votes else None
     if as_of is not None:
-        votes, later = _up_to(votes, times, as_of)
+        votes, later = up_to(votes, times, as_of)
         left_out.update(later)
     newest = None
     if times is not None:
@@ -187,8 +188,12 @@ def _table(store: Store, source: Source) -> pd.DataFrame:
     return table_of(_content(store, source), store.address(source.key))
 
 
-def _dump(data: bytes, key: str, address: str, attribute: str) -> pd.DataFrame:
-    frame = votes_of(table_of(data, address), address)
+def rows_of_dump(
+    table: pd.DataFrame, store: Store, dump: Source, *, attribute: str, start: int = 0
+) -> pd.DataFrame:
+    """Rows of a dump as votes, checked, with the columns `dump` and `row`; so many come before."""
+    address = store.address(dump.key)
+    frame = votes_of(table, address)
     try:
         vote_table(frame.head(0))  # the columns
     except VoteError as error:
@@ -203,7 +208,8 @@ def _dump(data: bytes, key: str, address: str, attribute: str) -> pd.DataFrame:
             )
         frame = frame.drop(columns="attribute")  # other dumps may do without
     own = {name: f"{name}_given" for name in ("dump", "row")}
-    return frame.rename(columns=own).assign(dump=key, row=np.arange(1, len(frame) + 1))
+    rows = np.arange(start + 1, start + len(frame) + 1)
+    return frame.rename(columns=own).assign(dump=dump.key, row=rows)
 
 
 def _truth(store: Store, part: Source) -> pd.DataFrame:
@@ -222,7 +228,7 @@ def _truth(store: Store, part: Source) -> pd.DataFrame:
 def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """One table of dumps whose layouts and types may differ."""
     if len({"winner" in frame for frame in frames}) > 1:
-        frames = [_canonical(frame) for frame in frames]
+        frames = [canonical(frame) for frame in frames]
     frames = _same_type(frames, [name for name in VOTED if name in frames[0]])
     for name in ("annotator", "vote_id"):
         frames = _same_type(frames, [name])
@@ -238,7 +244,8 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _canonical(frame: pd.DataFrame) -> pd.DataFrame:
+def canonical(frame: pd.DataFrame) -> pd.DataFrame:
+    """The votes as item_a, item_b and outcome."""
     if "winner" not in frame:
         return frame
     return frame.rename(columns={"winner": "item_a", "loser": "item_b"}).assign(outcome="a")
@@ -266,9 +273,10 @@ def moments(column: pd.Series[Any]) -> pd.Series[Any]:
     return counted.dt.as_unit("us").where(numbers.notna(), times.dt.as_unit("us"))
 
 
-def _up_to(
+def up_to(
     votes: pd.DataFrame, times: pd.Series[Any] | None, as_of: datetime
 ) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The votes cast up to a moment, and how many others there are, by reason."""
     if times is None:
         raise UrlrError(
             "the votes have no column `time`, so that a night of the past cannot be told; "

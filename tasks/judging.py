@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,13 +39,21 @@ def judged_by(
         judge = urlr.fit(split.train, features, **chosen)
     except (VoteError, FeatureError) as error:
         return Judgement(None, (), None, str(error))
-    scores = scores_of(judge, features)
-    knows, rng = features is not None, np.random.default_rng(settings.seed)
+    ours = judgement_of(judge, split, features, level=level)
+    others = baselines_of(split, features, seed=settings.seed)
+    return replace(ours, methods=(*ours.methods, *others))
+
+
+def judgement_of(
+    judge: Ranker, split: Split, features: pd.DataFrame | None, *, level: float
+) -> Judgement:
+    """Judge a fit to the train votes by the others, held against nothing else."""
+    scores, seed = scores_of(judge, features), judge.settings.seed
+    knows, rng = features is not None, np.random.default_rng(seed)
     ours = judged("urlr", scores, split, knows_features=knows, rng=rng)
-    methods = (ours, *baselines_of(split, features, seed=settings.seed))
-    rng = np.random.default_rng(settings.seed)
+    rng = np.random.default_rng(seed)
     tau = tau_with_votes(scores, unseen_votes(split), level=level, rng=rng)
-    return Judgement(judge, methods, tau, "")
+    return Judgement(judge, (ours,), tau, "")
 
 
 def unseen_votes(split: Split) -> pd.DataFrame:

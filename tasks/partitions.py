@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from tasks.discover import Source
 from tasks.formats import shown_path, table_format
 from tasks.limits import MOST_COLUMNS, check_text_size, refuse
 from tasks.objects import Directory, Found
@@ -177,7 +178,7 @@ def read_partition(piece: Partition) -> FeatureTable:
     where = piece.store.address(piece.found.key)
     batches: list[pa.RecordBatch] = []
     skip, wanted = piece.skip, piece.rows
-    with _parquet_file(piece.store, piece.found, where, len(piece.columns)) as file:
+    with parquet_file(piece.store, piece.found, where, len(piece.columns)) as file:
         named = set(file.schema_arrow.names)
         lists = any(name.startswith("embedding_") and name not in named for name in piece.columns)
         columns = ["item", *(name for name in piece.columns if name in named)]
@@ -245,7 +246,7 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
     columns: list[str] = []
     ignored: list[str] = []
     empty: list[str] = []
-    with _parquet_file(store, found, where) as file:
+    with parquet_file(store, found, where) as file:
         schema = file.schema_arrow
         if "item" not in schema.names:
             held = shown_some([name for name in schema.names if not name.startswith(_INDEX)], 8)
@@ -331,7 +332,7 @@ def _parquet_file(store: Store, found: Found, where: str, n_columns: int = 1) ->
 class _StoredFile(io.RawIOBase):
     """An object of a store as a file of which only what is asked for is read."""
 
-    def __init__(self, store: Store, found: Found) -> None:
+    def __init__(self, store: Store, found: Found | Source) -> None:
         self._store, self._found, self._place = store, found, 0
 
     def readable(self) -> bool:

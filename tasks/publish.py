@@ -17,10 +17,10 @@ from tasks.read import table_of
 from tasks.registry import Publication, Registry, Verifier, Version
 from tasks.registry.alias_history import last_done, withdrawn
 from tasks.report.page_file import PAGE
+from tasks.result_files import EXAMPLES, JUDGE, MODEL, is_the_one
 from tasks.results import Entry, Order, Result, Rival, Trained
 from tasks.shift import Shift, sudden_shift
 from tasks.together import together
-from tasks.train import EXAMPLES, JUDGE, MODEL, is_the_one
 from urlr.errors import UrlrError
 from urlr.ids import plural
 
@@ -219,8 +219,7 @@ def _held(reason: str, rule: Rule, desk: Desk) -> Verdict:
 
 def _publication(trained: Trained, order: Order, desk: Desk, description: str) -> Publication:
     result, store = trained.result, order.store
-    left_out = (PAGE, "verdicts.parquet", "rejected.parquet")
-    names = [name for name in result.files if name not in left_out and not name.endswith(".js")]
+    names = [name for name in result.files if not _stays(name)]
     contents = together(lambda name: store.read(f"{result.place}/{name}"), names)
     files = dict(zip(names, contents, strict=True))
     model, examples = files.pop(MODEL), files.pop(EXAMPLES)
@@ -245,6 +244,11 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
         files=files,
         examples=table_of(examples, store.address(f"{result.place}/{EXAMPLES}")),
     )
+
+
+def _stays(name: str) -> bool:
+    """Whether a file stays in the store: what is on single votes, and what the page shows."""
+    return name == PAGE or name.startswith(("verdicts", "rejected")) or name.endswith(".js")
 
 
 def metrics_of(trained: Trained) -> dict[str, float]:

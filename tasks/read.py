@@ -113,11 +113,14 @@ def with_one_type(
     if set(kinds) != {"decimal text", "whole numbers"}:
         return [frame for frame, _ in tables]
     return [
-        frame.assign(**{name: _as_numbers(frame[name]) for name in names})
-        if kind == "decimal text"
-        else frame
+        with_numbers(frame, names) if kind == "decimal text" else frame
         for (frame, names), kind in zip(tables, kinds, strict=True)
     ]
+
+
+def with_numbers(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The table with the decimal texts in these columns as whole numbers."""
+    return frame.assign(**{name: _as_numbers(frame[name]) for name in names})
 
 
 def kind_of_ids(frame: pd.DataFrame, names: Sequence[str]) -> str:

@@ -75,6 +75,10 @@ class Order:
     rivals: tuple[Rival, ...] = ()
     frozen: bool = False
     """Whether the champion is to stay, whatever the gate says."""
+    large_attribute: int = 5_000_000
+    """Rows beyond which it is worked on part by part, where its settings allow that."""
+    most_rows: int = 1_000_000_000
+    """Rows it may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,18 @@ class Settings(BaseSettings):
     most_rejected: Share = Field(
         0.5, description="Share of an attribute's rows that may be rejected before it fails."
     )
+    large_attribute: int = Field(
+        5_000_000,
+        ge=1,
+        description="Rows beyond which an attribute is worked on part by part, if its method is "
+        "the paper's with a fixed share to prune.",
+    )
+    most_rows: int = Field(
+        1_000_000_000,
+        ge=1,
+        lt=2**31,
+        description="Rows an attribute may have; one with more is refused unread.",
+    )
     held_out_items: Share = Field(0.1, description="Share of items whose votes are kept for tests.")
     held_out_pairs: Share = Field(0.1, description="Share of pairs whose votes are kept for tests.")
     gate: Gate = Field(default_factory=lambda: Gate.model_validate({}))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from urlr.arrays import Floats
+from urlr.arrays import Codes, Floats
 from urlr.votes import VoteTable
 
 TRAIN, HELD_OUT, UNSEEN = range(3)
@@ -24,6 +24,8 @@ TRAIN, HELD_OUT, UNSEEN = range(3)
 SHARE = 0.1
 """Share of the items, and of the pairs of other items, that are held out."""
 SALT = "urlr"
+
+_AT_A_TIME = 1 << 22
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -88,16 +90,32 @@ def split_votes(
     for name, share in (("item_share", item_share), ("pair_share", pair_share)):
         if not 0.0 <= share < 1.0:
             raise ValueError(f"{name} is {share}; it is a share, 0 up to 1.")
-    of_item, for_pairs = _hashes(votes.items, salt)
+    rule = SplitRule(by_items, item_share, pair_share, salt)
     counts = np.flatnonzero(votes.winner >= 0)
-    winner, loser = votes.winner[counts], votes.loser[counts]
-    held_pair = _shares(_mixed(for_pairs[winner] + for_pairs[loser])) < pair_share
     part = np.full(len(votes.winner), -1, np.int8)
-    part[counts] = np.where(held_pair, HELD_OUT, TRAIN)
-    if by_items:
-        held_item = _shares(of_item) < item_share
-        part[counts[held_item[winner] | held_item[loser]]] = UNSEEN
+    part[counts] = pair_parts(votes.items, votes.winner[counts], votes.loser[counts], rule)
     return Split(votes, part)
+
+
+def pair_parts(
+    items: pd.Index[Any], winner: Codes, loser: Codes, rule: SplitRule
+) -> npt.NDArray[np.int8]:
+    """TRAIN, HELD_OUT or UNSEEN for pairs of items, given by their positions."""
+    of_item, for_pairs = _hashes(items, rule.salt)
+    held_item = _shares(of_item) < rule.item_share
+    part = np.empty(len(winner), np.int8)
+    for start in range(0, len(winner), _AT_A_TIME):
+        rows = slice(start, start + _AT_A_TIME)
+        held_pair = scattered(for_pairs[winner[rows]] + for_pairs[loser[rows]]) < rule.pair_share
+        part[rows] = np.where(held_pair, HELD_OUT, TRAIN)
+        if rule.by_items:
+            part[rows][held_item[winner[rows]] | held_item[loser[rows]]] = UNSEEN
+    return part
+
+
+def scattered(numbers: Hashes) -> Floats:
+    """Numbers from 0 up to 1, the same for the same number, that look drawn at random."""
+    return _shares(_mixed(numbers))
 
 
 def _hashes(items: pd.Index[Any], salt: str) -> tuple[Hashes, Hashes]:

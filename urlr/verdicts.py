@@ -59,11 +59,16 @@ class EdgeVerdicts:
         return EdgeVerdicts(path.entry, place, pruned, path.side > 0, graph.target == 0)
 
     def table(
-        self, votes: VoteTable, edge_of_row: Codes, scores: Floats, *, start: int = 0
+        self,
+        votes: VoteTable,
+        edge_of_row: Codes,
+        scores: Floats,
+        *,
+        numbers: pd.Index[Any] | None = None,
     ) -> pd.DataFrame:
         """Verdicts on votes with these edges (-1: none) and scores of the items of these votes.
 
-        `start` is the place of their first row among all votes of the fit.
+        `numbers` are those of the rows, from 0 unless given.
         """
         n = edge_of_row.size
         entry, margin = np.empty(n), np.empty(n)
@@ -86,7 +91,7 @@ class EdgeVerdicts:
         why = np.where(margin[rows] < 0, _AGAINST, np.where(self.less[edges], _WEAK, _STRONG))
         why = np.where(self.tie[edges], _UNEQUAL, why)
         nothing = np.full(n, np.nan)
-        return _table(votes, pruned, entry, place, margin, nothing, rows, why, start=start)
+        return _table(votes, pruned, entry, place, margin, nothing, rows, why, numbers=numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +185,7 @@ def _table(
     rows: npt.NDArray[Any],
     why: npt.NDArray[Any],
     *,
-    start: int = 0,
+    numbers: pd.Index[Any] | None = None,
 ) -> pd.DataFrame:
     frame = votes.frame
     n = len(votes.status)
@@ -191,7 +196,7 @@ def _table(
     nobody = pd.Categorical.from_codes(np.full(n, -1, np.int8), pd.Index([""]))
     return pd.DataFrame(
         {
-            "vote_id": frame.get("vote_id", pd.RangeIndex(start, start + n)),
+            "vote_id": frame.get("vote_id", pd.RangeIndex(n) if numbers is None else numbers),
             "winner": winner,
             "loser": loser,
             "annotator": frame.get("annotator", nobody),

@@ -120,3 +120,14 @@ def _trace(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     kept = [frame for frame in frames if frame.filename != __file__] or frames
     return "".join(traceback.format_list(kept))[-4000:]
+
+
+def memory_limit() -> int | None:
+    """Bytes that the worker this runs in may hold; None where there is no limit, or no worker."""
+    from distributed import get_worker
+
+    try:
+        limit = get_worker().memory_manager.memory_limit
+    except ValueError:
+        return None
+    return None if limit is None else int(limit)

@@ -9,7 +9,7 @@ from registries import MLFLOW_WARNS
 from small_stores import PLAIN, write_small_store
 
 from tasks.read import table_of
-from tasks.train import JUDGE
+from tasks.work import JUDGE
 from tasks.write import table_bytes
 
 pytestmark = MLFLOW_WARNS

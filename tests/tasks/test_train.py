@@ -19,7 +19,8 @@ from tasks.results import RESULT, Rival, Trained
 from tasks.runs import place_of
 from tasks.split import TRAIN, split_votes
 from tasks.store import Store
-from tasks.train import JUDGE, MODEL, UnusedVotes, train
+from tasks.train import UnusedVotes, train
+from tasks.work import JUDGE, MODEL
 from urlr.model_file import model_from_bytes
 from urlr.settings import FitSettings
 from urlr.votes import vote_table

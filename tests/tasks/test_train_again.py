@@ -10,10 +10,12 @@ from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
 from tasks.gate import GateSettings
 from tasks.gather import gather_votes
+from tasks.result_files import JUDGE, MODEL
 from tasks.results import RESULT, Rival, Trained
 from tasks.runs import past_of, place_of
 from tasks.store import Store
-from tasks.train import JUDGE, MODEL, _computed, _prepared, settings_digest, train
+from tasks.train import _computed, _prepared, train
+from tasks.work import settings_digest
 
 OTHER = "20261102T020000Z-0a1b2c"
 PLACE = place_of("20261101T020000Z-0a1b2c", "smiling")

@@ -1,0 +1,101 @@
+"""How many rows an attribute has and what memory they will need, told before any is read.
+
+Parquet tells its rows in its footer; of text, the lines at its beginning tell about how many the
+whole has. Nothing is decoded, so a file that holds a billion rows in a megabyte costs nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+
+from tasks.cluster.worker import memory_limit
+from tasks.discover import Source
+from tasks.formats import table_format
+from tasks.partitions import parquet_file
+from tasks.read import ReadError
+from tasks.results import Order
+from tasks.store import Store
+from urlr.ids import plural
+from urlr.settings import FitSettings
+
+_LOOKED_AT = 1 << 20
+"""Bytes of a file of text that are looked at."""
+_GIB = 2.0**30
+
+_LOADED = 0.35e9
+_ROBUST, _PAPER, _BY_PARTS = 900.0, 600.0, 85.0
+"""Bytes of a worker with the method loaded, and those of its peak for every row."""
+
+
+def counted_rows(order: Order) -> int:
+    """Rows of all dumps of an attribute.
+
+    Raises
+    ------
+    ReadError
+        A dump has more than may be, or all need more memory than this worker may use.
+    """
+    store = order.store
+    total = 0
+    for dump in order.inputs.dumps:
+        n_rows = rows_in(store, dump)
+        total += n_rows
+        if total > order.most_rows:
+            raise ReadError(
+                f"{store.address(dump.key)} has {n_rows:,} rows, with the dumps before it "
+                f"{total:,}, and an attribute may have {order.most_rows:,}; check the export, or "
+                "raise URLR_MOST_ROWS."
+            )
+    _check_memory(order, total)
+    return total
+
+
+def is_by_parts(order: Order, n_rows: int) -> bool:
+    """Whether an attribute of so many rows is worked on part by part."""
+    return n_rows > order.large_attribute and can_be_by_parts(order.fit)
+
+
+def can_be_by_parts(fit: FitSettings) -> bool:
+    """Whether a fit can do without all votes in memory: the paper's, at a fixed rate, by ridge."""
+    return fit.method == "paper" and not isinstance(fit.prune, str) and fit.ranking == "ridge"
+
+
+def memory_needed(fit: FitSettings, n_rows: int, *, by_parts: bool) -> float:
+    """Bytes of memory that a fit of so many rows takes at its peak, about."""
+    if by_parts:
+        return _LOADED + _BY_PARTS * n_rows
+    return _LOADED + (_PAPER if fit.method == "paper" else _ROBUST) * n_rows
+
+
+def rows_in(store: Store, dump: Source) -> int:
+    """Rows of a dump: exactly those of Parquet, about those of text."""
+    form = table_format(dump.key, error=ReadError)
+    if form.layout == "parquet":
+        with parquet_file(store, dump, store.address(dump.key)) as file:
+            return int(file.metadata.num_rows)
+    looked_at = min(dump.size, _LOOKED_AT)
+    beginning = store.read_span(dump.key, 0, looked_at, etag=dump.etag) if looked_at else b""
+    if form.gzipped:
+        with suppress(zlib.error):  # reading it will say what is wrong
+            beginning = zlib.decompressobj(wbits=31).decompress(beginning, 64 * _LOOKED_AT)
+    return round(beginning.count(b"\n") * dump.size / max(1, looked_at))
+
+
+def _check_memory(order: Order, n_rows: int) -> None:
+    limit = memory_limit()
+    by_parts = is_by_parts(order, n_rows)
+    needed = memory_needed(order.fit, n_rows, by_parts=by_parts)
+    if limit is None or needed <= limit:
+        return
+    folder = order.store.address(order.inputs.dumps[0].key.rpartition("/")[0])
+    remedy = "raise URLR_WORKER_MEMORY"
+    if not by_parts:
+        remedy += (
+            ', or set method = "paper" and prune to a number for it, which is done part by part '
+            "(docs/nightly.md)"
+        )
+    raise ReadError(
+        f"{folder}: {plural(n_rows, 'vote')} need about {needed / _GIB:.1f} GiB and a worker may "
+        f"use {limit / _GIB:.1f} GiB; {remedy}."
+    )

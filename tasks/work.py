@@ -1,0 +1,354 @@
+"""The work on one attribute as far as it does not matter how its votes are read.
+
+What was read, whether it was done before, and how it compares with what is or was champion.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.discover import etags_of
+from tasks.evaluate import Comparison, OrderTau, compare, tau_between, tau_with_truth
+from tasks.gather import Gathered, digest_of, first_rows, gather_features, gather_truth
+from tasks.judging import Judgement, own_scores, scores_of, unseen_votes
+from tasks.read import ReadError, table_of, with_one_type
+from tasks.report.columns import left_share
+from tasks.report.data import AttributePage
+from tasks.report.earlier import SCORES, Earlier
+from tasks.result_files import EXAMPLES, JUDGE, is_the_one, known_result
+from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
+from tasks.shift import busiest_of
+from tasks.split import SALT, Split, SplitRule, split_votes
+from tasks.store import Exists, NotThere, Store
+from tasks.write import table_bytes
+from urlr import FeatureError, ModelFileError, Ranker, VoteError
+from urlr.ballots import ballots_of
+from urlr.ids import plural
+from urlr.model_file import model_from_bytes
+from urlr.spaces import FeatureMap
+from urlr.votes import VoteTable
+
+_N_EXAMPLES = 20
+_MOST_GROUPS = 5
+"""Groups of people that the record of a night tells of; the page has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was read for an attribute."""
+
+    gathered: Gathered
+    votes: pd.DataFrame
+    features: pd.DataFrame | None
+    """What is fitted on: the features, reduced if they are shared."""
+    table: VoteTable
+    rule: SplitRule
+    split: Split
+    key: str
+
+
+def settings_digest(order: Order) -> str:
+    """Digest of all settings that results depend on."""
+    plain = {
+        "fit": asdict(order.fit),
+        "item_share": order.item_share,
+        "pair_share": order.pair_share,
+        "salt": SALT,
+        "confidence": order.gate.confidence,
+        "method": order.method_version,
+    }
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def key_of(
+    order: Order, features: pd.DataFrame | None, left_out: dict[str, int], **further: bool
+) -> str:
+    """Same key, same results; features are those of the voted items."""
+    inputs = order.inputs
+    plain = {
+        "dumps": sorted((dump.key, dump.etag) for dump in inputs.dumps),
+        "features": digest_of(features),
+        "shared": order.shared and order.shared.rpartition("/")[2],  # its version, not its place
+        "settings": settings_digest(order),
+        "left_out": left_out,
+        "as_of": order.as_of.isoformat() if order.as_of and left_out else None,
+        "truth": sorted((part.key, part.etag) for part in inputs.truth),
+    }
+    return hashlib.sha256(json.dumps(plain | further, sort_keys=True).encode()).hexdigest()
+
+
+def trained(
+    order: Order, work: Work, result: Result, before: Earlier | None, *, reused: bool
+) -> Trained:
+    """What is sent back about a result: how it compares with its rivals, and what is new."""
+    rivals = _compared(order, work, result.place)
+    return Trained(
+        result,
+        reused,
+        rivals.champion,
+        rivals.earlier,
+        rivals.lost,
+        change=_change(order.store, result.place, before),
+        new_votes=None if before is None else _n_votes(result) - before.n_votes,
+        new_people=_n_new_people(work.table, before),
+        alike=rivals.alike,
+    )
+
+
+def result_of(
+    order: Order,
+    work: Work,
+    ranker: Ranker,
+    judgement: Judgement,
+    page: AttributePage,
+    *,
+    rows: dict[str, int],
+    reasons: dict[str, int],
+    truth: OrderTau | None,
+    place: str,
+    files: list[str],
+    digests: dict[str, str],
+    used: float,
+) -> Result:
+    """The record of what was found, written last; `used` is the CPU time when work began."""
+    inputs = order.inputs
+    people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
+    result = Result(
+        attribute=inputs.attribute,
+        key=work.key,
+        place=place,
+        run=order.run,
+        dumps=etags_of(inputs.dumps),
+        features=etags_of(inputs.features),
+        settings=settings_digest(order),
+        shared=order.shared,
+        split=work.rule,
+        rows=rows,
+        reasons=reasons,
+        dump_rows=work.gathered.rows,
+        newest=work.gathered.newest,
+        n_items=ranker.facts.n_items,
+        n_pruned=ranker.facts.n_pruned_votes,
+        n_turned=ranker.facts.n_turned_votes,
+        n_people=len(people),
+        flagged={
+            str(name): int(count)
+            for name, count in people["verdict"].value_counts().items()
+            if name not in ("fine", "too few votes")
+        },
+        tau=judgement.tau,
+        methods=judgement.methods,
+        unjudged=judgement.unjudged,
+        truth=truth,
+        warnings=ranker.facts.warnings,
+        files=tuple(sorted(files)),
+        seconds=time.process_time() - used,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        left_share=left_share(work.table),
+        self_test=page.self_test,
+        groups=tuple(one.words for one in page.concentration.groups[:_MOST_GROUPS]),
+        busiest=busiest_of(work.table),
+        digests=digests,
+    )
+    try:
+        order.store.create(f"{place}/{RESULT}", RESULTS.to_bytes(result))
+    except Exists:  # by an attempt that was thought dead: the same but for its cost
+        written = known_result(order, work.key)
+        if written is None:
+            raise
+        return written
+    return result
+
+
+def other_result(order: Order, work: Work) -> Result:
+    """The result of an attempt that was thought dead and has ended before this one."""
+    found = known_result(order, work.key)
+    if found is None:
+        raise ReadError(
+            f"{order.store.address(order.place)}: earlier attempts left other results than this "
+            "one; run it again by another night."
+        )
+    return found
+
+
+def all_rows(
+    counts: dict[str, int], reasons: dict[str, int], left_out: dict[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Every row of every dump by what became of it, and by why it does not count."""
+    n_left_out = sum(left_out.values())
+    rows = counts | {name: counts[name] + n_left_out for name in ("read", "skipped")}
+    return rows, reasons | left_out
+
+
+def check_rejected(
+    order: Order,
+    rows: dict[str, int],
+    rejections: dict[str, int],
+    first: tuple[str, int] | None,
+) -> None:
+    """Refuse where too many rows are rejected; the first lies in a dump, at a row."""
+    if first is None or rows["rejected"] <= order.most_rejected * rows["read"]:
+        return
+    worst = max(rejections.items(), key=lambda one: one[1])
+    raise ReadError(
+        f"{rows['rejected']:,} of {plural(rows['read'], 'row')} would be rejected, most "
+        f"({worst[1]:,}) because: {worst[0]}; the first is row {first[1]:,} of "
+        f"{order.store.address(first[0])}; mend the export (at most {order.most_rejected:.0%} may "
+        "be, by URLR_MOST_REJECTED)."
+    )
+
+
+def truth_of(order: Order, ranker: Ranker) -> OrderTau | None:
+    """How well the scores served order the items as the truth does."""
+    truth = gather_truth(order.store, order.inputs.truth)
+    if truth is None:
+        return None
+    scores, truth = with_one_type([(ranker.scores, ["item"]), (truth, ["item"])])
+    try:
+        return tau_with_truth(scores.set_index("item")["score"], truth)
+    except VoteError as error:
+        where = order.store.address(order.inputs.truth[0].key)
+        raise ReadError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Rivals:
+    """How the judge compares with those of the rivals; fields as in `Trained`."""
+
+    champion: Comparison | None = None
+    earlier: tuple[tuple[int, int, Comparison], ...] = ()
+    lost: tuple[int, ...] = ()
+    alike: OrderTau | None = None
+
+
+def _compared(order: Order, work: Work, place: str) -> _Rivals:
+    """Hold the judge against those of the rivals, on tonight's unseen votes."""
+    if not order.rivals:
+        return _Rivals()
+    rivals = {rival: _judge_at(order.store, rival.place) for rival in order.rivals}
+    lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
+    ours = _judge_at(order.store, place)
+    if ours is None:
+        return _Rivals(lost=lost)
+    scores = scores_of(ours.ranker, work.features)
+    champion, alike, earlier = None, None, []
+    for rival, judge in rivals.items():
+        if judge is None:
+            continue
+        votes = _unseen_by_both(work, judge)
+        theirs = _rival_scores(order, work, judge, votes)
+        comparison = compare(
+            scores,
+            theirs,
+            votes,
+            level=order.gate.confidence,
+            rng=np.random.default_rng(order.fit.seed),
+        )
+        if rival.champion:
+            champion, alike = comparison, tau_between(scores, theirs)
+        else:
+            earlier.append((rival.version, rival.nights_ago, comparison))
+    return _Rivals(champion, tuple(earlier), lost, alike)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """A judge from the store, and the transform its features go through first."""
+
+    ranker: Ranker
+    shared: str | None
+    rule: SplitRule
+    """By which votes were kept from it."""
+
+
+def _unseen_by_both(work: Work, judge: _Judge) -> pd.DataFrame:
+    """Tonight's votes that neither judge has learnt from; they may have been split otherwise."""
+    if judge.rule == work.rule:
+        return unseen_votes(work.split)
+    return work.split.kept_from_both(split_votes(work.table, **asdict(judge.rule)))
+
+
+def _judge_at(store: Store, place: str) -> _Judge | None:
+    where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
+    try:
+        data = store.read(where)
+        result = RESULTS.from_bytes(store.read(about), store.address(about))
+        if not is_the_one(data, JUDGE, result):
+            return None
+        ranker = model_from_bytes(data, name=store.address(where))
+    except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
+        return None
+    return _Judge(ranker, result.shared, result.split)
+
+
+def _rival_scores(order: Order, work: Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
+    try:
+        if judge.shared == order.shared:
+            return scores_of(judge.ranker, work.features)
+        # It was made when features were reduced otherwise, or not: it needs them raw.
+        _, raw = gather_features(order.store, order.inputs.features, votes)
+        return scores_of(behind(judge.ranker, shared_map(order.store, judge.shared)), raw)
+    except FeatureError:  # the table has other columns now: it knows only what it has scored
+        return own_scores(judge.ranker)
+
+
+def _change(store: Store, place: str, before: Earlier | None) -> OrderTau | None:
+    """How alike the scores order the items as those of the last results did."""
+    if before is None:
+        return None
+    key = f"{place}/{SCORES}"
+    tonight = table_of(store.read(key), store.address(key)).set_index("item")["score"]
+    return tau_between(tonight, before.scores.set_index("item")["score"])
+
+
+def _n_new_people(votes: VoteTable, before: Earlier | None) -> int | None:
+    if before is None or before.people is None:
+        return None
+    return len({str(name) for name in ballots_of(votes).names} - before.people)
+
+
+def _n_votes(result: Result) -> int:
+    return result.rows["used"] + result.rows["ties"]
+
+
+def example_rows(order: Order, work: Work, ranker: Ranker) -> bytes:
+    """A few items, with raw features if it has any, to be scored when a version is read back."""
+    items = pd.DataFrame({"item": ranker.scores["item"].head(_N_EXAMPLES)})
+    if work.features is None:
+        return table_bytes(items, EXAMPLES)
+    if order.reduced:
+        examples = first_rows(order.store, order.inputs.features[0], _N_EXAMPLES)
+        return table_bytes(examples, EXAMPLES)
+    return table_bytes(work.features.head(_N_EXAMPLES), EXAMPLES)
+
+
+def shared_map(store: Store, key: str | None) -> FeatureMap | None:
+    """The transform that all features were reduced by, if they were."""
+    if key is None:
+        return None
+    from tasks.shared_features import read_shared
+
+    return read_shared(store, key)
+
+
+def behind(ranker: Ranker, shared: FeatureMap | None) -> Ranker:
+    """The ranker for features as they are before such a transform."""
+    return ranker if shared is None else ranker.behind(shared)
+
+
+def unusable(order: Order, error: VoteError | FeatureError) -> ReadError:
+    """What is wrong with the votes or the features, and where they lie."""
+    store, inputs = order.store, order.inputs
+    if isinstance(error, VoteError):
+        folder = inputs.dumps[0].key.rpartition("/")[0]
+        return ReadError(f"{store.address(folder)} ({plural(len(inputs.dumps), 'dump')}): {error}")
+    table = (*inputs.features, *inputs.dumps)[0]  # some settings need features there are not
+    return ReadError(f"{store.address(table.key)}: {error}")
