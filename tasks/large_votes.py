@@ -93,7 +93,7 @@ def survey(
     attribute: str,
     as_of: datetime | None,
     n_rows: int,
-    most: int = SAMPLE,
+    most: int | None = None,
 ) -> LargeVotes:
     """Look over all dumps, which have about so many rows, once.
 
@@ -105,7 +105,7 @@ def survey(
         A dump cannot be had, or is not the one that was listed.
     """
     looks = [_Look(dump) for dump in dumps]
-    share = min(1.0, most / max(1, n_rows))
+    share = min(1.0, (SAMPLE if most is None else most) / max(1, n_rows))
     start = 0
     for look in looks:
         for frame in _frames(store, look.dump, attribute):
@@ -113,6 +113,8 @@ def survey(
     counted = [look for look in looks if look.n_rows]
     if as_of is not None and not any(look.has_time for look in looks):
         up_to(pd.DataFrame(), None, as_of)  # raises what says it best
+    for name in ("annotator", "vote_id"):
+        _check_one_type(store, counted, name)
     mixed = len({look.is_paired for look in counted}) > 1
     kinds = {look.dump.key: look.kind() for look in counted}
     numbers: frozenset[str] = frozenset()
@@ -158,6 +160,8 @@ class _Look:
     left_out: dict[str, int] = field(default_factory=dict)
     ids: dict[str, pd.Index[Any]] = field(default_factory=dict)
     """Distinct ids by column."""
+    whole: dict[str, bool] = field(default_factory=dict)
+    """Whether other names are whole numbers, by column."""
     sample: list[pd.DataFrame] = field(default_factory=list)
     times: list[pd.Series[Any]] = field(default_factory=list)
 
@@ -179,6 +183,9 @@ class _Look:
                 usable = ids.values.take(np.unique(ids.codes[ids.codes >= 0]))
                 known = self.ids.get(name)
                 self.ids[name] = usable if known is None else _distinct([known, usable])
+        for name in ("annotator", "vote_id"):
+            if name in frame and frame[name].notna().any():
+                self.whole[name] = pd.api.types.is_integer_dtype(frame[name].dtype)
         places = np.arange(start, start + len(kept))
         chosen = scattered(places.astype(np.uint64) + np.uint64(1)) < share
         some = pd.Index(places[chosen])
@@ -198,6 +205,16 @@ class _Look:
             return ids
         items: pd.Index[Any] = pd.Index(with_numbers(pd.DataFrame({"item": ids}), ["item"])["item"])
         return items
+
+
+def _check_one_type(store: Store, looks: list[_Look], name: str) -> None:
+    """Refuse names that are whole numbers here and text there: to match them, all are needed."""
+    whole = {look.whole[name]: look.dump for look in looks if name in look.whole}
+    if len(whole) > 1:
+        raise ReadError(
+            f"{name} is a whole number in {store.address(whole[True].key)} and something else in "
+            f"{store.address(whole[False].key)}; among so many votes, save it as one type."
+        )
 
 
 def _frames(store: Store, dump: Source, attribute: str) -> Iterator[pd.DataFrame]:

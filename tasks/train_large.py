@@ -46,7 +46,7 @@ from urlr import FeatureError, Ranker, UrlrError, VoteError
 from urlr.arrays import no_progress
 from urlr.edge_votes import EdgeVotes, GatheredVotes, accounts_of, edges_only
 from urlr.features import FeatureTable, feature_table
-from urlr.graph import ComparisonGraph, graph_of, nothing_counts
+from urlr.graph import ComparisonGraph, graph_of
 from urlr.ids import plural, positions
 from urlr.model_file import model_bytes
 from urlr.paper import PaperFit, paper_fit
@@ -258,8 +258,6 @@ def _judged(order: Order, large: LargeWork, graph: ComparisonGraph) -> Judgement
     """Fit the judge to the graph of the train votes; judge it by the sample of the others."""
     work = large.work
     try:
-        if graph.n_edges == 0:
-            raise VoteError(nothing_counts(0, {}))
         judge: Ranker = paper_fit(
             graph, accounts_of(graph), large.table, order.fit, no_progress
         ).ranker

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from urlr.arrays import Codes, Floats, Mask
-from urlr.errors import VoteError
-from urlr.graph import ComparisonGraph, gathered_graph, nothing_counts
+from urlr.graph import ComparisonGraph, gathered_graph
 from urlr.ids import positions, sorted_uniques
 from urlr.repeated_ids import VoteIds
 from urlr.votes import REJECTED, REPEATED, SKIPPED, TIE, Accounts, Bytes, VoteTable
@@ -65,13 +64,7 @@ class EdgeVotes:
         self._ids.add(votes.frame.get("vote_id"), counts)
 
     def gathered(self) -> GatheredVotes:
-        """Gather all rows, which are forgotten here.
-
-        Raises
-        ------
-        VoteError
-            When no row counts.
-        """
+        """Gather all rows, which are forgotten here; no edges where no row counts."""
         reason = _together(self._reason)
         repeated = self._ids.repeated()
         self._ids = VoteIds()
@@ -90,8 +83,6 @@ class EdgeVotes:
         head, tail, tie, weight = columns
         del columns
         accounts = Accounts.of(reason, n_ties=int(np.count_nonzero(tie)))
-        if head.size == 0:
-            raise VoteError(nothing_counts(n_rows, accounts.reasons))
         items, head, tail = _occurring(self._items, head, tail)
         graph = gathered_graph(items, head, tail, tie, weight)
         edge = graph.edge_of_row

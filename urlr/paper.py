@@ -10,7 +10,7 @@ from urlr.arrays import Floats, Mask, Progress
 from urlr.ballots import ballots_of
 from urlr.errors import FeatureError, VoteError
 from urlr.features import FeatureTable, column_problems
-from urlr.graph import ComparisonGraph, graph_of
+from urlr.graph import ComparisonGraph, graph_of, nothing_counts
 from urlr.ids import positions
 from urlr.path import OutlierPath
 from urlr.preflight import Finding, after_pruning, preflight
@@ -57,6 +57,8 @@ def paper_fit(
     progress: Progress,
 ) -> PaperFit:
     """The same from a graph; without the votes themselves, their accounts and a fixed rate do."""
+    if graph.n_edges == 0:
+        raise VoteError(nothing_counts(rows.counts["read"], rows.reasons))
     if table is None and settings.ranking == "svm":
         raise FeatureError("RankSVM needs item features; without them use ranking='ridge'.")
     rng = np.random.default_rng(settings.seed)
