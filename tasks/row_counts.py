@@ -90,7 +90,9 @@ def _check_memory(order: Order, n_rows: int) -> None:
         return
     folder = order.store.address(order.inputs.dumps[0].key.rpartition("/")[0])
     remedy = "raise URLR_WORKER_MEMORY"
-    if not by_parts:
+    if not by_parts and can_be_by_parts(order.fit):
+        remedy += ", or lower URLR_LARGE_ATTRIBUTE for it to be done part by part"
+    elif not by_parts:
         remedy += (
             ', or set method = "paper" and prune to a number for it, which is done part by part '
             "(docs/nightly.md)"
