@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test test-deploy soak faults system check demo demo-fit bench bench-nightly pictures quality study clean
+.PHONY: help env test test-deploy soak faults system check demo demo-fit bench bench-nightly bench-large pictures quality study clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -50,6 +50,9 @@ bench-nightly: env ## what the pipeline adds to the fits, what a million votes c
 	$(VENV)/bin/python -m tests.bench.nightly
 	$(VENV)/bin/python -m tests.bench.cost
 	$(VENV)/bin/python -m tests.bench.size
+
+bench-large: env   ## one attribute of 100 million votes through a night (quarter of an hour, 5 GB of disk)
+	$(VENV)/bin/python -m tests.bench.large
 
 pictures: demo demo-fit ## README's pictures of the report, taken anew
 	$(VENV)/bin/python -m tests.pictures demo demo-fit docs/pictures

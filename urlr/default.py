@@ -125,7 +125,7 @@ def default_ranker(
         taus = dict(zip(foretold, intervals.taus, strict=True))
     edges = graph.edge_of_row[ballots.place]
     kept = np.bincount(edges, ~model.pruned, graph.n_edges) > 0
-    remarks += after_pruning(graph, graph.keep(kept), checked.n_components, alone=table is None)
+    remarks += after_pruning(graph, kept, checked.n_components, alone=table is None)
     alone = table is None
     evidence = LinkEvidence(
         votes=read,

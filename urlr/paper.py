@@ -107,13 +107,17 @@ def paper_fit(
     )
     pruned = path.pruned(rate)
     progress("fitting the ranking function", 0.0)
-    coefficients, lost = _refitted(graph, fitted, pruned, settings, ridge, checked.n_components)
+    # By a mask: a copy of what is kept would be as large as the graph.
+    coefficients = ranking_coefficients(
+        fitted, ranking=settings.ranking, ridge=ridge, edges=~pruned
+    )
+    remarks += after_pruning(graph, ~pruned, checked.n_components, alone=ranking_map is None)
     if table is None or ranking_map is None:
         items, scores = graph.items, coefficients
     else:
         items = table.items
         scores = ranking_map.map(ranking_map.select(table)) @ coefficients
-    checked = replace(checked, findings=(*checked.findings, *remarks, *lost))
+    checked = replace(checked, findings=(*checked.findings, *remarks))
     counts = ItemCounts.of_edges(graph, pruned)
     ranker = Ranker(
         settings=settings,
@@ -141,20 +145,6 @@ def paper_fit(
         evidence=None,
     )
     return PaperFit(ranker, path, pruned, scores[positions(items, graph.items)])
-
-
-def _refitted(
-    graph: ComparisonGraph,
-    fitted: ComparisonGraph,
-    pruned: Mask,
-    settings: FitSettings,
-    ridge: float,
-    n_components: int,
-) -> tuple[Floats, list[Finding]]:
-    """Coefficients of what is kept, and what is to be said of what was lost."""
-    kept = fitted.keep(~pruned)
-    coefficients = ranking_coefficients(kept, ranking=settings.ranking, ridge=ridge)
-    return coefficients, after_pruning(graph, kept, n_components, alone=kept.features is None)
 
 
 def say_of(read: VoteTable, graph: ComparisonGraph) -> Floats:

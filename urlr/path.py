@@ -92,10 +92,11 @@ class OutlierPath:
         Ties are broken by edge order. Sorts anew at each call.
         """
         reached = np.flatnonzero(self.entry > 0)
-        rest = np.flatnonzero(self.entry <= 0)
         first = reached[_rising(-self.entry[reached])]
+        rest = np.flatnonzero(self.entry <= 0)
         size = np.abs(self.residual[rest])
         last = rest[_rising(np.negative(size, out=size))]
+        del reached, rest, size
         return np.concatenate([first, last])
 
     @property

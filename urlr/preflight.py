@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from urlr.arrays import Floats, Ints
+from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import VoteError
 from urlr.features import ColumnProblems
 from urlr.graph import ComparisonGraph
@@ -232,21 +232,21 @@ def _quantiles(counts: Ints) -> str:
 
 
 def after_pruning(
-    graph: ComparisonGraph, kept: ComparisonGraph, n_components: int, *, alone: bool
+    graph: ComparisonGraph, kept: Mask, n_components: int, *, alone: bool
 ) -> list[Finding]:
-    """Report what pruning cost the graph; `alone` if no features hold its parts together.
+    """Report what keeping these edges cost; `alone` if no features hold the parts together.
 
     Raises
     ------
     VoteError
         When no decided vote is left.
     """
-    if not kept.target.any():
+    if not np.any(graph.target, where=kept):
         raise VoteError("pruning left no decided vote; prune less.")
     left = np.zeros(graph.n_items, np.bool_)
-    left[kept.winner] = left[kept.loser] = True
+    left[graph.winner[kept]] = left[graph.loser[kept]] = True
     lost = np.flatnonzero(~left)
-    groups = np.unique(kept.components()[left]).size if alone else 0
+    groups = np.unique(graph.keep(kept).components()[left]).size if alone else 0
     found = []
     if lost.size:
         rest = "their score is 0, the middle" if alone else "their score rests on features alone"

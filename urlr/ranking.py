@@ -20,12 +20,16 @@ _SVM_ITERATIONS = 200
 
 
 def ranking_coefficients(
-    graph: ComparisonGraph, *, ranking: Ranking = "ridge", ridge: float = 0.001
+    graph: ComparisonGraph,
+    *,
+    ranking: Ranking = "ridge",
+    ridge: float = 0.001,
+    edges: Mask | None = None,
 ) -> Floats:
-    """Fit the ranking function to all edges of the graph, by Eq. beta_RP or by RankSVM."""
+    """Fit the ranking function to some edges of the graph, or all, by Eq. beta_RP or by RankSVM."""
     if ranking == "ridge":
-        return ridge_coefficients(graph, ridge=ridge)
-    return rank_svm_coefficients(graph, ridge=ridge)
+        return ridge_coefficients(graph, ridge=ridge, edges=edges)
+    return rank_svm_coefficients(graph if edges is None else graph.keep(edges), ridge=ridge)
 
 
 def rank_svm_coefficients(

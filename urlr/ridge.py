@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from urlr.arrays import Floats
+from urlr.arrays import Floats, Mask
 from urlr.graph import ComparisonGraph
 from urlr.laplacian import solve_laplacian
 
@@ -26,12 +26,17 @@ def ridge_solve(gram: Floats, right: Floats, ridge: float) -> Floats:
     return np.asarray(inverse_of(gram, ridge) @ right if failed else solution)
 
 
-def ridge_coefficients(graph: ComparisonGraph, *, ridge: float) -> Floats:
-    """beta = (X'X + mu I)^-1 X' sqrt(W) y over all edges of the graph (Eq. beta_RP)."""
-    pull = graph.project(graph.pull(graph.weight * graph.target))
+def ridge_coefficients(
+    graph: ComparisonGraph, *, ridge: float, edges: Mask | None = None
+) -> Floats:
+    """beta = (X'FX + mu I)^-1 X' sqrt(W) F y over some edges of the graph, or all (Eq. beta_RP)."""
+    edges = np.ones(graph.n_edges, np.bool_) if edges is None else edges
+    weight = graph.weight * edges
+    pull = graph.project(graph.pull(weight * graph.target))
     if graph.features is None:
-        return solve_laplacian(graph.winner, graph.loser, graph.weight, pull, ridge=ridge)
-    return ridge_solve(graph.gram(np.ones(graph.n_edges, np.bool_)), pull, ridge)
+        return solve_laplacian(graph.winner, graph.loser, weight, pull, ridge=ridge)
+    del weight
+    return ridge_solve(graph.gram(edges), pull, ridge)
 
 
 def gradient_scale(graph: ComparisonGraph, gram: Floats | None) -> Floats:

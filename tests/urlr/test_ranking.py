@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from graphs import random_graph
+from graphs import FIXTURES, random_graph
 from scipy import optimize
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from urlr import FeatureError, VoteError, outlier_path
-from urlr.ranking import rank_svm_coefficients, tuned_ridge
+from urlr.ranking import rank_svm_coefficients, ranking_coefficients, tuned_ridge
 from urlr.rates import information_choice, path_and_rate, residual_scale
 from urlr.ridge import inverse_of, ridge_coefficients
 
@@ -145,3 +145,17 @@ def test_aic_prunes_at_least_as_much_as_bic():
 def test_nothing_to_choose_from_prunes_nothing():
     graph = random_graph(5, ties=1.0)
     assert path_and_rate(graph, "bic", dimension=graph.n_edges - 4)[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fixture", "ranking"),
+    [*((name, "ridge") for name in ("plain", "weighted", "featureless", "tied")), ("tied", "svm")],
+)
+def test_edges_left_out_by_a_mask_are_as_if_they_were_not_there(fixture, ranking):
+    """To the last bit: an edge of no weight adds 0."""
+    graph = FIXTURES[fixture](0)
+    edges = np.random.default_rng(3).random(graph.n_edges) < 0.8
+    assert not edges.all()
+    masked = ranking_coefficients(graph, ranking=ranking, ridge=0.01, edges=edges)
+    kept = ranking_coefficients(graph.keep(edges), ranking=ranking, ridge=0.01)
+    assert np.array_equal(masked, kept)
