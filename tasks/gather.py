@@ -43,7 +43,7 @@ LATER, UNDATED = "cast after the night asked for", "without a time, and a night 
 DELIVERED_TWICE = "in a dump that holds the same bytes as another"
 """Why rows do not count that were counted already."""
 
-_FEWEST_REPEATED = 10
+FEWEST_REPEATED = 10
 """Rows that a dump must have to be taken for a repetition; shorter ones may be alike by chance."""
 
 _CACHED = 64 << 20
@@ -91,7 +91,7 @@ def gather_votes(
         frame = rows_of_dump(table, store, dump, attribute=attribute)
         rows[dump.key] = len(frame)
         digest = hashlib.sha256(data).hexdigest()
-        if digest in seen and len(frame) >= _FEWEST_REPEATED:
+        if digest in seen and len(frame) >= FEWEST_REPEATED:
             left_out[DELIVERED_TWICE] += len(frame)
             continue
         seen.add(digest)

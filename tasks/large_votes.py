@@ -9,6 +9,8 @@ its columns only those that mean something to urlr.
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,8 +22,17 @@ import pyarrow as pa
 
 from tasks.discover import Source
 from tasks.formats import table_format
-from tasks.gather import canonical, moments, rows_of_dump, up_to
-from tasks.partitions import LARGEST_TEXT, damaged, parquet_file
+from tasks.gather import (
+    DELIVERED_TWICE,
+    FEWEST_REPEATED,
+    canonical,
+    moments,
+    rows_of_dump,
+    up_to,
+)
+from tasks.limits import check_text_size
+from tasks.parquet_limits import check_decoded, damaged
+from tasks.partitions import stored_file, stored_parquet
 from tasks.read import VOTED, ReadError, kind_of_ids, parquet_frame, table_of, with_numbers
 from tasks.split import scattered
 from tasks.store import Store
@@ -35,6 +46,7 @@ SAMPLE = 1_000_000
 """Votes that are looked at together, about."""
 
 _BATCH = 1 << 17
+_SPAN = 1 << 24
 _COLUMNS = frozenset(
     {*VOTED, "outcome", "weight", "annotator", "time", "vote_id", "left", "seconds", "attribute"}
 )
@@ -104,6 +116,11 @@ def survey(
     StoreError
         A dump cannot be had, or is not the one that was listed.
     """
+    again = {
+        dump.key: sum(map(len, _frames(store, dump, attribute))) for dump in _same(store, dumps)
+    }
+    again = {key: count for key, count in again.items() if count >= FEWEST_REPEATED}
+    dumps, every = [dump for dump in dumps if dump.key not in again], dumps
     looks = [_Look(dump) for dump in dumps]
     share = min(1.0, (SAMPLE if most is None else most) / max(1, n_rows))
     start = 0
@@ -126,12 +143,13 @@ def survey(
         for piece in look.sample
     ]
     times = [piece for look in looks for piece in look.times]
-    left_out: dict[str, int] = {}
+    left_out = {DELIVERED_TWICE: sum(again.values())} if again else {}
     for look in looks:
         for reason, count in look.left_out.items():
             left_out[reason] = left_out.get(reason, 0) + count
     newest = max((look.newest for look in looks if look.newest is not None), default=None)
     named = [look.names(numbers=look.dump.key in numbers) for look in counted]
+    counts = again | {look.dump.key: look.n_rows for look in looks}
     return LargeVotes(
         store=store,
         dumps=tuple(dumps),
@@ -139,7 +157,7 @@ def survey(
         as_of=as_of,
         mixed=mixed,
         numbers=numbers,
-        rows={look.dump.key: look.n_rows for look in looks},
+        rows={dump.key: counts[dump.key] for dump in every},
         left_out=left_out,
         newest=newest,
         items=_distinct(named),
@@ -217,6 +235,29 @@ def _check_one_type(store: Store, looks: list[_Look], name: str) -> None:
         )
 
 
+def _same(store: Store, dumps: Sequence[Source]) -> list[Source]:
+    """Dumps that hold the same bytes as one before them; only those of one size are read."""
+    sizes = Counter(dump.size for dump in dumps)
+    seen: set[str] = set()
+    found = []
+    for dump in dumps:
+        if sizes[dump.size] < 2:
+            continue
+        digest = _digest(store, dump)
+        if digest in seen:
+            found.append(dump)
+        seen.add(digest)
+    return found
+
+
+def _digest(store: Store, dump: Source) -> str:
+    digest = hashlib.sha256()
+    for start in range(0, dump.size, _SPAN):
+        stop = min(dump.size, start + _SPAN)
+        digest.update(store.read_span(dump.key, start, stop, etag=dump.etag))
+    return digest.hexdigest()
+
+
 def _frames(store: Store, dump: Source, attribute: str) -> Iterator[pd.DataFrame]:
     """The rows of a dump as votes, some at a time; at least one table, if without rows."""
     start = 0
@@ -228,22 +269,19 @@ def _frames(store: Store, dump: Source, attribute: str) -> Iterator[pd.DataFrame
 def _tables(store: Store, dump: Source) -> Iterator[pd.DataFrame]:
     where = store.address(dump.key)
     if table_format(dump.key, error=ReadError).layout != "parquet":
-        if dump.size > LARGEST_TEXT:
-            raise ReadError(
-                f"{where} has {dump.size:,} bytes, and among so many votes a file of text may have "
-                f"{LARGEST_TEXT:,}; save it as Parquet, or in several files."
-            )
+        check_text_size(dump.size, where)
         whole = table_of(store.read(dump.key, etag=dump.etag), where)
         for start in range(0, max(1, len(whole)), PIECE):
             yield whole.iloc[start : start + PIECE].reset_index(drop=True)
         return
-    with parquet_file(store, dump, where, n_columns=len(_COLUMNS)) as file:
+    with stored_parquet(store, dump, where, n_columns=len(_COLUMNS)) as file:
         names = file.schema_arrow.names
         try:
             vote_table(pd.DataFrame(columns=pd.Index(names)))
         except VoteError as error:
             raise ReadError(f"{where}: {error}") from None
         wanted = [name for name in names if name in _COLUMNS]
+        check_decoded(stored_file(store, dump), file.metadata, where, columns=set(wanted))
         held: list[pa.RecordBatch] = []
         n_given = 0
         try:
@@ -253,7 +291,7 @@ def _tables(store: Store, dump: Source) -> Iterator[pd.DataFrame]:
                     yield parquet_frame(pa.Table.from_batches(held), where)
                     held, n_given = [], n_given + 1
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise damaged(where, error) from None
+            damaged(where, error)
         if held:
             yield parquet_frame(pa.Table.from_batches(held), where)
         elif not n_given:

@@ -178,12 +178,12 @@ def read_partition(piece: Partition) -> FeatureTable:
     where = piece.store.address(piece.found.key)
     batches: list[pa.RecordBatch] = []
     skip, wanted = piece.skip, piece.rows
-    with parquet_file(piece.store, piece.found, where, len(piece.columns)) as file:
+    with stored_parquet(piece.store, piece.found, where, len(piece.columns)) as file:
         named = set(file.schema_arrow.names)
         lists = any(name.startswith("embedding_") and name not in named for name in piece.columns)
         columns = ["item", *(name for name in piece.columns if name in named)]
         columns += ["embedding"] if lists and "embedding" in named else []
-        source = pa.PythonFile(_StoredFile(piece.store, piece.found), mode="r")
+        source = stored_file(piece.store, piece.found)
         check_decoded(source, file.metadata, where, columns={"item"}, groups=piece.groups)
         try:
             for batch in file.iter_batches(
@@ -246,7 +246,7 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
     columns: list[str] = []
     ignored: list[str] = []
     empty: list[str] = []
-    with parquet_file(store, found, where) as file:
+    with stored_parquet(store, found, where) as file:
         schema = file.schema_arrow
         if "item" not in schema.names:
             held = shown_some([name for name in schema.names if not name.startswith(_INDEX)], 8)
@@ -323,10 +323,15 @@ def _check_lengths(metadata: Any, width: int, where: str) -> None:
                 )
 
 
-def _parquet_file(store: Store, found: Found, where: str, n_columns: int = 1) -> Any:
+def stored_parquet(store: Store, found: Found | Source, where: str, n_columns: int = 1) -> Any:
+    """A Parquet object of a store, opened: its footer is read, and else only what is asked for."""
     buffer = max(1 << 16, min(1 << 20, _BUFFERS // max(1, n_columns)))
-    source = pa.PythonFile(_StoredFile(store, found), mode="r")
-    return parquet_file(source, where, buffer_size=buffer, pre_buffer=False)
+    return parquet_file(stored_file(store, found), where, buffer_size=buffer, pre_buffer=False)
+
+
+def stored_file(store: Store, found: Found | Source) -> pa.PythonFile:
+    """An object of a store as a file of which only what is asked for is read."""
+    return pa.PythonFile(_StoredFile(store, found), mode="r")
 
 
 class _StoredFile(io.RawIOBase):

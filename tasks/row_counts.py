@@ -12,7 +12,7 @@ from contextlib import suppress
 from tasks.cluster.worker import memory_limit
 from tasks.discover import Source
 from tasks.formats import table_format
-from tasks.partitions import parquet_file
+from tasks.partitions import stored_parquet
 from tasks.read import ReadError
 from tasks.results import Order
 from tasks.store import Store
@@ -72,8 +72,9 @@ def rows_in(store: Store, dump: Source) -> int:
     """Rows of a dump: exactly those of Parquet, about those of text."""
     form = table_format(dump.key, error=ReadError)
     if form.layout == "parquet":
-        with parquet_file(store, dump, store.address(dump.key)) as file:
+        with suppress(ReadError), stored_parquet(store, dump, store.address(dump.key)) as file:
             return int(file.metadata.num_rows)
+        return 0  # reading it will say what is wrong
     looked_at = min(dump.size, _LOOKED_AT)
     beginning = store.read_span(dump.key, 0, looked_at, etag=dump.etag) if looked_at else b""
     if form.gzipped:

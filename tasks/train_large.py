@@ -24,18 +24,18 @@ from tasks.report.attribute_page import vote_parts
 from tasks.report.earlier import Earlier
 from tasks.report.evidence import Fitted, page_of
 from tasks.report.page_file import PAGE, PAGES
+from tasks.result_files import EXAMPLES, JUDGE, MODEL, digests_of, free_place, write_files
 from tasks.results import Order, Result
 from tasks.split import TRAIN, SplitRule, pair_parts, split_votes
+from tasks.store import Store
 from tasks.work import (
-    EXAMPLES,
-    JUDGE,
-    MODEL,
     Work,
     all_rows,
     behind,
     check_rejected,
     example_rows,
     key_of,
+    other_result,
     result_of,
     shared_map,
     truth_of,
@@ -115,7 +115,10 @@ def computed_by_parts(
     seen = _of_sample(large, gathered, found, edges)
     scores = pd.Series(found.scores, gathered.graph.items)
     del found
-    names = _write_verdicts(order, large, gathered, edges, scores)
+    place = free_place(order)
+    if place is None:
+        return other_result(order, work)
+    names = _write_verdicts(store, place, large, gathered, edges, scores)
     del edges
     graph = gathered.graph
     del gathered
@@ -155,8 +158,7 @@ def computed_by_parts(
     }
     if judgement.judge is not None:
         files[JUDGE] = model_bytes(judgement.judge)
-    for name, data in files.items():
-        store.create(f"{order.place}/{name}", data)
+    write_files(store, place, files)
     return result_of(
         order,
         work,
@@ -166,7 +168,9 @@ def computed_by_parts(
         rows=rows,
         reasons=reasons,
         truth=truth,
+        place=place,
         files=[*files, *names],
+        digests=digests_of(files),
         used=used,
     )
 
@@ -219,7 +223,8 @@ def _of_sample(
 
 
 def _write_verdicts(
-    order: Order,
+    store: Store,
+    place: str,
     large: LargeWork,
     gathered: GatheredVotes,
     edges: EdgeVerdicts,
@@ -244,7 +249,7 @@ def _write_verdicts(
             tables["rejected"] = rejected
         for kind, rows in tables.items():
             name = f"{kind}/part-{number:05}.parquet"
-            order.store.create(f"{order.place}/{name}", table_bytes(rows, name))
+            store.create(f"{place}/{name}", table_bytes(rows, name))
             names.append(name)
         start = stop
     return names

@@ -10,7 +10,7 @@ import pytest
 from stored_votes import order_of, put, simulated, written
 
 import tasks.large_votes
-from tasks.gather import LATER, UNDATED
+from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
 from tasks.large_votes import survey
 from tasks.read import ReadError
 from tasks.report.page_file import PAGE, PAGES
@@ -182,3 +182,18 @@ def test_names_of_two_types_are_refused(tmp_path, name):
     where = rf"{name} is a whole number in .*1\.parquet and something else in .*2\.csv; .* one type"
     with pytest.raises(ReadError, match=where):
         train(order_of(store, fit=FIXED, large_attribute=3))
+
+
+def test_a_dump_delivered_twice_counts_once(tmp_path, monkeypatch):
+    store = Store.at(tmp_path)
+    awkward(store)
+    put(store, "votes/smiling/4.parquet", store.read("votes/smiling/1.parquet"))
+    put(store, "votes/smiling/5.csv", "item_a,item_b,outcome,vote_id\n")
+    at_once, by_parts = both_ways(store, monkeypatch)
+    assert by_parts.result.rows == at_once.result.rows
+    assert by_parts.result.reasons == at_once.result.reasons
+    assert by_parts.result.reasons[DELIVERED_TWICE] == 400
+    assert by_parts.result.dump_rows == at_once.result.dump_rows
+    assert store.read(f"{place_of(ONE, 'smiling')}/scores.parquet") == store.read(
+        f"{place_of(OTHER, 'smiling')}/scores.parquet"
+    )
