@@ -22,6 +22,7 @@ from tasks.lease import held_by
 from tasks.names import encoded
 from tasks.objects import is_hidden
 from tasks.results import Entry, Night
+from urlr.ids import shown
 
 Bytes = Mapping[str, Mapping[str, str]]
 """Digests of the results of a clean run, by attribute and file."""
@@ -99,8 +100,7 @@ def judge_entry(night: Night, done: Done, attribute: str, *, outcome: str, said:
     assert re.search(said, text), text
     if outcome == "failed":
         assert ";" in text, f"it does not say what to do: {text}"
-    assert f"{outcome} " in done.out
-    assert text in done.out.replace("\n", " ") or outcome == "unchanged", done.out
+    assert f"{outcome} {shown(attribute, 80)}: {text.removeprefix('held: ')}" in done.out, done.out
     return Seen(outcome, _shortened(text))
 
 
