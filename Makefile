@@ -51,7 +51,7 @@ bench-nightly: env ## what the pipeline adds to the fits, what a million votes c
 	$(VENV)/bin/python -m tests.bench.cost
 	$(VENV)/bin/python -m tests.bench.size
 
-bench-large: env   ## one attribute of 100 million votes through a night (quarter of an hour, 5 GB of disk)
+bench-large: env   ## one attribute of 100 million votes through a night, below 10 GiB
 	$(VENV)/bin/python -m tests.bench.large
 
 pictures: demo demo-fit ## README's pictures of the report, taken anew

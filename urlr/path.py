@@ -29,6 +29,8 @@ _EXACT_OPERATIONS = 3e9
 # penalty, exact following may take this long: a minute.
 _EXACT_AT_NEED = 1e11
 
+_AT_A_TIME = 1 << 20
+
 FLAT = 1e-4
 """Penalty at which the path ends: an edge that fits to a ten-thousandth of a vote is no outlier.
 
@@ -91,12 +93,13 @@ class OutlierPath:
 
         Ties are broken by edge order. Sorts anew at each call.
         """
-        reached = np.flatnonzero(self.entry > 0)
-        first = reached[_rising(-self.entry[reached])]
-        rest = np.flatnonzero(self.entry <= 0)
-        size = np.abs(self.residual[rest])
-        last = rest[_rising(np.negative(size, out=size))]
-        del reached, rest, size
+        waiting = self.entry <= 0
+        place = _rising(-self.entry[~waiting])
+        first = np.flatnonzero(~waiting)[place]
+        size = np.abs(self.residual[waiting])
+        place = _rising(np.negative(size, out=size))
+        del size  # with many edges every array counts
+        last = np.flatnonzero(waiting)[place]
         return np.concatenate([first, last])
 
     @property
@@ -241,10 +244,10 @@ def _rising(values: Floats) -> Ints:
     time of a stable sort.
     """
     order = np.argsort(values)
-    ranked = values[order]
     same = np.zeros(values.size + 1, np.bool_)
-    same[1:-1] = ranked[1:] == ranked[:-1]
-    del ranked
+    for start in range(0, values.size, _AT_A_TIME):
+        ranked = values[order[start : start + _AT_A_TIME + 1]]
+        same[start + 1 : start + ranked.size] = ranked[1:] == ranked[:-1]
     tied = np.flatnonzero(same[:-1] | same[1:])
     if tied.size:
         run = np.cumsum(~same[:-1])[tied]

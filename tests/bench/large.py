@@ -2,7 +2,7 @@
 
 python -m tests.bench.large [--votes 100000000] [--items 20000] [--features 64]
 
-The votes are made part by part, 5 million to an object of Parquet, 20 % of them at random; then
+The votes are made part by part, 5 million to an object of Parquet, 20 % of them turned around; then
 `urlr nightly` runs as a process with one worker, by the paper's method at a fixed share of 0.1.
 Memory is that of the flow's process and of all its children, looked at every 0.2 s. The bar: at
 most 10 GiB in sum and every row accounted for, or the exit code is 1.
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def make(store: Path, n_votes: int, n_items: int, n_features: int) -> None:
-    """Votes that follow a truth by features, but for those at random; and features and truth."""
+    """Votes that follow a truth by features, but for those turned around; features; the truth."""
     rng = np.random.default_rng(0)
     items = pa.array([f"item-{k:05}" for k in range(n_items)])
     values = rng.standard_normal((n_items, n_features))
@@ -109,8 +109,6 @@ class Peak:
     of_sum: int = 0
     of_flow: int = 0
     of_child: int = 0
-    last: list[str] = field(default_factory=list)
-    """What the night printed."""
 
 
 def run(home: Path) -> Peak:
