@@ -31,7 +31,9 @@ soak: env        ## the long fault cases, then random faults for URLR_SOAK_MINUT
 
 faults: env      ## docs/faults.md: every fault case, quick and long, run and judged
 	rm -rf fault-cases
-	URLR_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest tests/faults tests/faults/soak
+	URLR_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest tests/faults tests/faults/soak \
+		tests/tasks/test_bombs.py tests/tasks/test_malicious_models.py tests/flows/test_slips.py \
+		tests/flows/test_refusals.py tests/deploy/test_bucket_policy.py
 	$(VENV)/bin/python -m tests.faults.table fault-cases docs/faults.md
 
 system:          ## the Debian packages that tests need: a browser, Prometheus, PostgreSQL

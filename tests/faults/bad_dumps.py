@@ -9,7 +9,10 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+from bombs import gzip_of_zeros, parquet, repeated, with_groups_again
 from stored_votes import simulated
 
 from tasks.write import table_bytes
@@ -71,6 +74,17 @@ def _features(value: float) -> bytes:
     table = GOOD.features.reset_index()
     column = table["feature-01"].where(table.index > 2, value)
     return table_bytes(table.assign(**{"feature-01": column}), "t.csv")
+
+
+def _rows(count: int) -> bytes:
+    """A great many votes that say the same."""
+    return parquet(pa.table({name: pa.array(np.full(count, name)) for name in ("winner", "loser")}))
+
+
+def _exploding() -> bytes:
+    """A text of a million signs in each of a million rows."""
+    cells = {"winner": repeated(1), "loser": repeated(2), "note": repeated()}
+    return parquet(pa.table(cells))
 
 
 BAD_DUMPS: dict[str, BadDump] = {
@@ -159,6 +173,16 @@ BAD_DUMPS: dict[str, BadDump] = {
     "only skips": BadDump(
         _csv(lambda votes: votes.assign(outcome="skip")),
         r"none of 300 votes can be used: 300 skipped by the annotator",
+    ),
+    "a gzip bomb": BadDump(
+        _one("1.csv.gz", gzip_of_zeros(1 << 30)), r"1\.csv\.gz has .* bytes of gzip that unpack to"
+    ),
+    "cells that explode": BadDump(
+        _one("1.parquet", _exploding()), r"1\.parquet decodes to more than .*column note; drop"
+    ),
+    "128 million rows in a small file": BadDump(
+        _one("1.parquet", with_groups_again(_rows(1_000_000), 7)),
+        r"128,000,000 votes need about .* GiB and a worker may use .* GiB; raise URLR_WORKER",
     ),
     "infinite features": BadDump(
         _one("1.csv", CSV),

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cases import passed
 from commands import Done, Fault, Urlr, command_in, runs_on, until
+from judge import Seen
 from registries import MLFLOW_WARNS
 from storage import S3Server, free_ports
 from stored_votes import put, simulated
@@ -132,6 +134,8 @@ def test_a_night_that_cannot_begin_says_why_in_one_line(refused, name):
     assert done.complaint.isprintable()
     others = [line for line in done.err.splitlines() if not line.startswith("urlr: ")]
     assert others == []
+    seen = Seen("the night does not begin (1)", done.complaint.removeprefix("urlr: "))
+    passed("nights that cannot begin", name, seen)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,8 +1,11 @@
 """Slips at the keyboard: one plain line at once, with the nearest name where there is one."""
 
+import shlex
 from types import SimpleNamespace
 
 import pytest
+from cases import passed
+from judge import Seen
 from registries import MLFLOW_WARNS, moved, registered
 
 pytestmark = MLFLOW_WARNS
@@ -32,7 +35,10 @@ def smiling(registry):
     ],
 )
 def test_a_slip_is_one_line(slip, smiling, arguments, said):
-    assert said in slip.refusal(*arguments)
+    line = slip.refusal(*arguments)
+    assert said in line
+    name = shlex.join(["urlr", *arguments])
+    passed("operator slips", name, Seen("refused (1)", line.removeprefix("urlr: ").strip()))
 
 
 @pytest.mark.parametrize(
@@ -61,4 +67,7 @@ def test_what_is_no_day_or_version_is_told_with_the_usage(slip, arguments):
 )
 def test_absurd_settings_are_named(slip, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
-    assert f"set it by {name} or in urlr.toml" in slip.refusal("models")
+    line = slip.refusal("models")
+    assert f"set it by {name} or in urlr.toml" in line
+    seen = Seen("refused (1)", line.removeprefix("urlr: ").strip())
+    passed("operator slips", f"{name}={value}", seen)

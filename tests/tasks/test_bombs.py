@@ -16,6 +16,8 @@ from bombs import (
     repeated,
     with_groups_again,
 )
+from cases import passed
+from judge import Seen
 
 from tasks.discover import Source
 from tasks.gather import gather_votes
@@ -145,6 +147,7 @@ def test_a_bomb_is_refused_within_a_second_and_200_mb(reads, name):
     assert read.said.isprintable()
     assert read.seconds <= SECONDS, read
     assert read.growth <= GROWTH, read
+    passed("bombs", name, Seen("refused within 1 s and 200 MB", read.said))
 
 
 def test_text_that_packs_well_is_read_as_long_as_it_is_small():

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import passed
+from judge import Seen
 from registries import MLFLOW_WARNS, NIGHT, kept, publication
 from stored_votes import order_of, small
 
@@ -160,6 +162,7 @@ def test_a_harmful_file_is_refused_in_one_line(name, trap):
         model_from_bytes(harmful(name, trap))
     assert str(error.value).isprintable()
     assert not trap.exists()
+    passed("malicious models", name, Seen("refused, nothing executed", str(error.value)))
 
 
 def resigned(registry: Registry, version: Version, files: dict[str, bytes]) -> None:
@@ -218,6 +221,8 @@ def test_a_harmful_version_with_every_digest_right_is_refused_by_all(
     said = f"cannot be loaded: the model.*{MODELS[name][1].split('(')[0]}"
     all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
     assert not trap.exists()
+    seen = Seen("refused by verification, rollback and scoring", said.replace(".*", " ... "))
+    passed("malicious models", f"{name}, with every digest right", seen)
 
 
 def test_the_model_of_another_attribute_under_this_name_is_refused_by_all(
@@ -229,6 +234,9 @@ def test_the_model_of_another_attribute_under_this_name_is_refused_by_all(
     retagged(registry, two, other.digest)
     said = f"version 1 of {attribute} holds the model of {attribute}-other"
     all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
+    text = said.replace(attribute, "smiling")
+    seen = Seen("refused by verification, rollback and scoring", text)
+    passed("malicious models", "weights of another attribute", seen)
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"[" * 10**5, b'{"scores": ["x"]}'])
@@ -255,6 +263,7 @@ def test_code_put_beside_a_model_is_not_run(registry, verifier, attribute, two, 
     verifier.verify(version)
     registry.fetch(version)
     assert not trap.exists()
+    passed("malicious models", "code beside the model", Seen("not run", "the model is read alone"))
 
 
 # What the store keeps: the gate's judge, and the model on its way to the registry.
