@@ -42,6 +42,9 @@ def done_apart(work: Callable[[threading.Event], T], *, patience: float) -> T:
     answer: Future[T] = Future()
 
     def run() -> None:
+        if told.is_set():  # before it had begun
+            answer.cancel()
+            return
         try:
             answer.set_result(work(told))
         except BaseException as error:
@@ -50,12 +53,12 @@ def done_apart(work: Callable[[threading.Event], T], *, patience: float) -> T:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        thread.join()
+        return answer.result()
     except KeyboardInterrupt:
         told.set()
         end = time.monotonic() + patience
-        while thread.is_alive() and time.monotonic() < end:
+        # Not `join`: a thread whose join was interrupted passes for ended.
+        while thread.ident is not None and not answer.done() and time.monotonic() < end:
             with suppress(KeyboardInterrupt):
-                thread.join(0.1)
+                time.sleep(0.05)
         raise
-    return answer.result()

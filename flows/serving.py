@@ -32,6 +32,8 @@ _PATIENCE = 180.0
 """Seconds that Prefect's server may take to start; 10 to 25 were seen."""
 LOADING = 60.0
 """Seconds to wait for modules being imported when told to end; some 3 were seen."""
+_STOPPING = 90.0
+"""Seconds that a night at work has to end; Prefect kills it after 30."""
 _TICK = 0.2
 
 
@@ -49,20 +51,25 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
                 say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
                 done_apart(
                     lambda told: asyncio.run(_nights(schedule, settings.store, told)),
-                    patience=settings.night_deadline,
+                    patience=_STOPPING,
                 )
 
 
 async def _nights(schedule: Any, store: str, told: threading.Event) -> None:
-    """Let Prefect's runner start nights until told to end; the one at work is waited for."""
+    """Let Prefect's runner start nights until told to end; the one at work is cancelled."""
+    from prefect.logging.handlers import APILogHandler
     from prefect.runner import Runner
 
     runner = Runner(name="served", pause_on_shutdown=False, limit=1)
     serving = asyncio.create_task(_served(runner, schedule, store))
     while not (serving.done() or told.is_set()):
         await asyncio.wait({serving}, timeout=_TICK)
-    serving.cancel()  # not `stop`, which a runner refuses while it begins
+    if runner.started:
+        await runner.astop()
+    else:  # a runner refuses to be stopped while it begins
+        serving.cancel()
     await asyncio.wait({serving})
+    await APILogHandler.aflush()  # as long as there is a server to take them
     if not told.is_set():
         serving.result()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import PATIENCE, Done, Urlr, asked, command_in, until
+from commands import PATIENCE, Done, Fault, Urlr, asked, command_in, until
 from pipeline import prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
@@ -154,3 +154,18 @@ def test_a_server_that_never_answers_does_not_keep_it_from_ending(served_at):
         with silent.accept()[0]:  # asked, and left waiting
             done = serving.end(signal_sent=signal.SIGTERM)
     assert_ended(done)
+
+
+def test_a_signal_amid_a_night_ends_the_night_too(served_at, prefect_elsewhere, tmp_path):
+    store = Store.at(tmp_path / "store")
+    put(store, "votes/slow/1.csv", simulated().votes)
+    slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="slow")
+    command = served_at(prefect_elsewhere)
+    words = ("--store", store.url, "--cron", "* * * * *")
+    serving = command.start("serve", *words, faults=(slow,))
+    until(lambda: slow.struck or serving.process.poll() is not None)
+    assert_ended(serving.end(signal_sent=signal.SIGTERM))
+    assert held_by(store, grace=0) is None
+    begun = [one for one in asked(prefect_elsewhere, "flow_runs") if one["start_time"]]
+    [night] = [one for one in begun if one["parameters"] == {"store": store.url}]
+    assert night["state_name"] == "Cancelled"
