@@ -299,11 +299,12 @@ class _Bucket:
                     raise
                 failure = error  # it broke off after it began, which nobody else retries
             else:
-                if span is not None or _is_whole(data, answer):
+                if _is_whole(data, answer) if span is None else len(data) >= span[1] - span[0]:
                     return data
+                wrong = "it has another digest" if span is None else f"{len(data):,} bytes came"
                 failure = Unreachable(
-                    f"what came of {self.address(key)} is not what lies there (it has another "
-                    "digest), several times; check the network and the store, and try again later."
+                    f"what came of {self.address(key)} is not what lies there ({wrong}), several "
+                    "times; check the network and the store, and try again later."
                 )
             if pause is None or time.monotonic() + pause >= end:
                 break
@@ -461,7 +462,12 @@ class _Bucket:
                 f"{at} did not answer within {max(seconds, 0):.3g} seconds; check the network."
             )
         why = shown(error, 200)
-        broken = NotConnectedError | HTTPClientError | IncompleteReadError | FlexibleChecksumError
+        if isinstance(error, FlexibleChecksumError):
+            return Unreachable(
+                f"{at} sent other bytes than it holds ({why}); check the network and the store, "
+                "and try again later."
+            )
+        broken = NotConnectedError | HTTPClientError | IncompleteReadError
         if isinstance(error, BotoCoreError) and not isinstance(error, broken):
             return StoreError(f"{at} cannot be used ({why}); check the AWS settings.")
         return Unreachable(f"cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network.")

@@ -190,6 +190,6 @@ def gathered_graph(
 def nothing_counts(n_rows: int, reasons: dict[str, int]) -> str:
     """Why there is nothing to gather, in words."""
     if n_rows == 0:
-        return "there are no votes: the table has 0 rows."
+        return "there are no votes: the table has 0 rows; check what wrote it."
     why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-    return f"none of {plural(n_rows, 'vote')} can be used: {why}."
+    return f"none of {plural(n_rows, 'vote')} can be used: {why}; check what wrote them."

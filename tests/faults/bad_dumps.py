@@ -148,7 +148,7 @@ BAD_DUMPS: dict[str, BadDump] = {
         r"200 of 300 rows would be rejected.*missing item.*; mend the export",
     ),
     "an unpaired quote": BadDump(
-        _lines(lambda lines: [*lines[:50], lines[50] + b'"', *lines[51:]]),
+        _lines(lambda lines: [*lines[:50], b'"' + lines[50], *lines[51:]]),
         r"1\.csv has an unpaired quote in the row of line",
     ),
     "a row too long": BadDump(
@@ -175,7 +175,8 @@ BAD_DUMPS: dict[str, BadDump] = {
         r"none of 300 votes can be used: 300 skipped by the annotator",
     ),
     "a gzip bomb": BadDump(
-        _one("1.csv.gz", gzip_of_zeros(1 << 30)), r"1\.csv\.gz has .* bytes of gzip that unpack to"
+        _one("1.csv.gz", gzip_of_zeros(1 << 30)),
+        r"1\.csv\.gz is .* bytes of gzip that unpack to .*; see who",
     ),
     "cells that explode": BadDump(
         _one("1.parquet", _exploding()), r"1\.parquet decodes to more than .*column note; drop"
@@ -213,7 +214,7 @@ BAD_DUMPS: dict[str, BadDump] = {
 }
 
 NAMES: dict[str, tuple[str, str, str]] = {
-    "path traversal": ("..%2f..%2fetc%2fpasswd", "published", "first model"),
+    "path traversal": ("a/b..%2f..%2fetc%2fpasswd", "published", "first model"),
     "escapes of a terminal": ("red\x1b[31m", "failed", r"cannot be seen.*; rename"),
     "a line break": ("two\nlines", "failed", r"cannot be seen.*; rename"),
     "too long a name": ("x" * 300, "failed", r"takes 300 signs.*; .*shorter name"),

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from tasks.store import Store, StoreError
 INPUTS = ("votes", "features", "truth")
 COSTS = "result.json"
 """Holds what the work cost, which differs from run to run."""
+_RUN = re.compile(rb"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PREDICT = """
 import json, os, sys
 import mlflow
@@ -100,11 +102,11 @@ class Site:
         return found
 
     def files(self, night: Night, attribute: str) -> dict[str, str]:
-        """Digests of the results of an attribute, but for what they cost."""
+        """Digests of the results of an attribute, but for what they cost and for names of runs."""
         place = night.entries[attribute].place
         assert place is not None, night.entries[attribute]
         return {
-            one.key.removeprefix(f"{place}/"): _digest(self.store.read(one.key))
+            one.key.removeprefix(f"{place}/"): _digest(_RUN.sub(b"run", self.store.read(one.key)))
             for one in self.store.list(place)
             if not one.key.endswith(COSTS)
         }
