@@ -15,7 +15,6 @@ import re
 import signal
 import ssl
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 from tasks.cluster.fanout import FAREWELL, Cluster
 from tasks.cluster.orders import ClusterError
+from tasks.cluster.scratch import scratch_directory
 from tasks.cluster.worker import LOUD, ONE_THREAD
 from urlr.ids import plural, shown
 
@@ -67,7 +67,7 @@ def local_cluster(
 
     with ExitStack() as stack:
         stack.enter_context(_quiet(log))
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="urlr-workers-"))
+        scratch = stack.enter_context(scratch_directory())
         stack.enter_context(_put_back(scratch))
         stack.enter_context(config.set(_SETTINGS | {"temporary-directory": scratch}))
         processes = _started(workers, limit, scratch)
