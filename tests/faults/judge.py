@@ -92,7 +92,8 @@ def judge_entry(night: Night, done: Done, attribute: str, *, outcome: str, said:
     assert entry.outcome == outcome, entry
     text = entry.reason
     if outcome == "published":
-        notes = [*night.notes, *(f"{n:,} rows {why}" for why, n in entry.reasons.items())]
+        notes = [note for note in night.notes if attribute in note]
+        notes += [f"{n:,} rows {why}" for why, n in entry.reasons.items()]
         text = "; ".join([entry.reason, *notes])
         assert re.search(said, text), text
         return Seen("published", _shortened(text))

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +14,7 @@ from dask_programs import dask_cluster
 from judge import Bytes, Seen, champions_serve, judge_again, judge_entry, judge_night, no_secret
 from kills import NEW, OLD, deliver_first, deliver_second, new_site, two_clean_nights
 from pipeline import PrefectApi, prefect_server
-from registries import MLFLOW_WARNS
+from registries import MLFLOW_WARNS, mlflow_server
 from s3_proxy import Rule, faulty
 from sites import Site, site_at
 from storage import S3Server, free_ports
@@ -85,36 +78,6 @@ def test_prefects_api_goes_down(tmp_path_factory, prefect_api: PrefectApi, clean
         site.command.close()
     seen = Seen(f"exit code {done.code}", last_line(done))
     passed(GROUP, "Prefect's API goes down in mid-run", seen)
-
-
-@contextmanager
-def mlflow_server(place: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--backend-store-uri", f"sqlite:///{place}/mlflow.db", "--workers", "1"]
-    command += ["--artifacts-destination", str(place / "files")]
-    with (place / "server.log").open("ab") as out:
-        process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=out,
-            cwd=place,
-            start_new_session=True,
-            env=os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"},
-        )
-    try:
-
-        def answers() -> bool:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
-            except OSError:
-                return False
-            return True
-
-        until(answers)
-        yield process
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def test_mlflow_goes_down(tmp_path_factory, prefect_api: PrefectApi) -> None:
