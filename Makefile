@@ -26,12 +26,12 @@ test: check      ## style, types and the test suite
 test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
 	$(VENV)/bin/python -m pytest tests/deploy
 
-soak: env        ## the long fault cases, then random faults for URLR_SOAK_MINUTES (10)
+soak: env        ## the long fault cases, then random faults for SOAK_MINUTES (10)
 	$(VENV)/bin/python -m pytest -s tests/faults/soak
 
 faults: env      ## docs/faults.md: every fault case, quick and long, run and judged
 	rm -rf fault-cases
-	URLR_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest tests/faults tests/faults/soak \
+	FAULT_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest tests/faults tests/faults/soak \
 		tests/tasks/test_bombs.py tests/tasks/test_malicious_models.py tests/flows/test_slips.py \
 		tests/flows/test_refusals.py tests/deploy/test_bucket_policy.py
 	$(VENV)/bin/python -m tests.faults.table fault-cases docs/faults.md

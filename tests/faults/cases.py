@@ -1,6 +1,6 @@
 """What became of every case, kept to make the table of docs/faults.md.
 
-With `URLR_CASES` naming a directory, each case that the judge passed is written there; see
+With `FAULT_CASES` naming a directory, each case that the judge passed is written there; see
 `python -m tests.faults.table`.
 """
 
@@ -26,7 +26,7 @@ _VARYING = (
 
 def passed(group: str, name: str, seen: Seen) -> None:
     """Note that the judge passed a case."""
-    folder = os.environ.get("URLR_CASES")
+    folder = os.environ.get("FAULT_CASES")
     if not folder:
         return
     text = seen.saw

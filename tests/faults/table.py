@@ -2,7 +2,7 @@
 
 python -m tests.faults.table CASES docs/faults.md
 
-CASES is the directory that `URLR_CASES` named when the tests were run; `make faults` does both.
+CASES is the directory that `FAULT_CASES` named when the tests were run; `make faults` does both.
 """
 
 from __future__ import annotations

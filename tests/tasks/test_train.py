@@ -15,12 +15,12 @@ from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 from tasks.cluster.orders import opened, packed
 from tasks.cluster.worker import carried_out
 from tasks.read import ReadError
+from tasks.result_files import JUDGE, MODEL
 from tasks.results import RESULT, Rival, Trained
 from tasks.runs import place_of
 from tasks.split import TRAIN, split_votes
 from tasks.store import Store
 from tasks.train import UnusedVotes, train
-from tasks.work import JUDGE, MODEL
 from urlr.model_file import model_from_bytes
 from urlr.settings import FitSettings
 from urlr.votes import vote_table

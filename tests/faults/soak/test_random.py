@@ -1,6 +1,6 @@
 """Nights under random faults for a given time: kills, cuts and corruption at 10 % of the requests.
 
-URLR_SOAK_MINUTES tells how long (default 10), URLR_SOAK_SEED where to begin. Every round prints its
+SOAK_MINUTES tells how long (default 10), SOAK_SEED where to begin. Every round prints its
 seed; a round is repeated by giving its seed and no minutes.
 """
 
@@ -31,8 +31,8 @@ from tasks.store import Store
 
 pytestmark = MLFLOW_WARNS
 
-MINUTES = float(os.environ.get("URLR_SOAK_MINUTES", "10"))
-SEED = int(os.environ.get("URLR_SOAK_SEED", "1"))
+MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
+SEED = int(os.environ.get("SOAK_SEED", "1"))
 SHARE = 0.1
 NIGHTS = 4
 """Nights under faults in a round, before the one without."""
