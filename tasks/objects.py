@@ -155,7 +155,7 @@ def missing(address: str) -> NotThere:
 
 def changed(address: str) -> Changed:
     """The error of a read that met another object than was listed."""
-    return Changed(f"{address} changed after it was listed; list the store again.")
+    return Changed(f"{address} changed after it was listed; run it again.")
 
 
 @dataclass(frozen=True, slots=True)

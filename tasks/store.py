@@ -404,7 +404,7 @@ class _Bucket:
         except ClientError as error:
             failure = self._refusal(error.response, key)
         except (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
-            failure = self._silence(error, endpoint, seconds)
+            failure = self._silence(error, endpoint, seconds, key)
         raise failure
 
     def _refusal(self, answer: dict[str, Any], key: str) -> StoreError:
@@ -439,7 +439,9 @@ class _Bucket:
             return Unreachable(f"the store failed at {where} ({said}); try again later.")
         return StoreError(f"the store refused {where} ({said}); check the key and --store.")
 
-    def _silence(self, error: Exception, endpoint: str | None, seconds: float) -> StoreError:
+    def _silence(
+        self, error: Exception, endpoint: str | None, seconds: float, key: str
+    ) -> StoreError:
         """Why there was no answer."""
         from botocore.exceptions import (
             BotoCoreError,
@@ -451,7 +453,7 @@ class _Bucket:
         )
         from botocore.exceptions import ConnectionError as NotConnectedError
 
-        at = f"the store at {endpoint or 's3://' + self.name}"
+        where, at = self.address(key), f"the store at {endpoint or 's3://' + self.name}"
         if isinstance(error, NoCredentialsError | PartialCredentialsError):
             return StoreError(
                 f"there are no credentials for s3://{self.name}; set AWS_ACCESS_KEY_ID and "
@@ -459,18 +461,21 @@ class _Bucket:
             )
         if isinstance(error, TimeoutError):
             return Unreachable(
-                f"{at} did not answer within {max(seconds, 0):.3g} seconds; check the network."
+                f"{where}: {at} did not answer within {max(seconds, 0):.3g} seconds; "
+                "check the network."
             )
         why = shown(error, 200)
         if isinstance(error, FlexibleChecksumError):
             return Unreachable(
-                f"{at} sent other bytes than it holds ({why}); check the network and the store, "
-                "and try again later."
+                f"{where}: {at} sent other bytes than it holds ({why}); check the network and the "
+                "store, and try again later."
             )
         broken = NotConnectedError | HTTPClientError | IncompleteReadError
         if isinstance(error, BotoCoreError) and not isinstance(error, broken):
             return StoreError(f"{at} cannot be used ({why}); check the AWS settings.")
-        return Unreachable(f"cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network.")
+        return Unreachable(
+            f"{where}: cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network."
+        )
 
 
 def _is_whole(data: bytes, answer: dict[str, Any]) -> bool:

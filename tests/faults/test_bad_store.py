@@ -66,7 +66,7 @@ RESULTS = "*/attributes/{}/*"
 CASES: dict[str, Case] = {
     "a read is cut once": Case("cut", *PUBLISHED, times=1, after=1),
     "a read is always cut": Case(
-        "cut", "failed", r"cannot reach the store at .*; check AWS_ENDPOINT_URL and the network"
+        "cut", "failed", r"/1\.csv: cannot reach the store at .*; check AWS_ENDPOINT_URL"
     ),
     "a read is truncated once": Case("truncate", *PUBLISHED, times=1, after=1),
     "a read is always truncated": Case(
@@ -74,7 +74,7 @@ CASES: dict[str, Case] = {
     ),
     "a byte is flipped once": Case("flip", *PUBLISHED, times=1, after=1),
     "a byte is always flipped": Case(
-        "flip", "failed", r"sent other bytes than it holds .*; check the network and the store"
+        "flip", "failed", r"/1\.csv: the store at .* sent other bytes than it holds .*; check"
     ),
     "a burst of 503 on reads": Case("refuse", *PUBLISHED, times=2, after=1),
     "a burst of 500 on reads": Case("refuse", *PUBLISHED, times=2, status=500, after=1),
@@ -83,7 +83,9 @@ CASES: dict[str, Case] = {
         "refuse", "failed", r"access to .*/1\.csv was denied; check AWS_ACCESS_KEY_ID", status=403
     ),
     "slow reads": Case("delay", *PUBLISHED, times=2),
-    "a read is never answered": Case("hang", "failed", r"did not answer within .*; check the"),
+    "a read is never answered": Case(
+        "hang", "failed", r"/1\.csv: the store at .* did not answer within .*; check the"
+    ),
     "a burst of 503 on writes": Case("refuse", *PUBLISHED, "PUT", RESULTS, times=2),
     "a burst of 500 on writes": Case("refuse", *PUBLISHED, "PUT", RESULTS, times=2, status=500),
     "a burst of 409 on writes": Case("refuse", *PUBLISHED, "PUT", RESULTS, times=2, status=409),
@@ -101,7 +103,7 @@ CASES: dict[str, Case] = {
         "swallow", *PUBLISHED, "PUT", "*/attributes/{}/model.npz", times=1
     ),
     "a dump is replaced after it was listed": Case(
-        "call", "failed", r"/1\.csv changed after it was listed; list the store again", times=1
+        "call", "failed", r"/1\.csv changed after it was listed; run it again", times=1
     ),
 }
 ATTRIBUTES = {case: case.replace(" ", "-") for case in CASES}
