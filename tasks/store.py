@@ -197,11 +197,12 @@ class Store:
         key = f"{checked_key(folder)}/{hidden_name()}"
         try:
             self.create(key, b"first")
+        except UnsupportedError:
+            return False
+        try:
             self.create(key, b"second")
         except Exists:
             return True
-        except UnsupportedError:
-            return False
         finally:
             self.remove(key)
         return False
