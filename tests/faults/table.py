@@ -15,8 +15,8 @@ from pathlib import Path
 HEAD = """\
 # What was tried to break it
 
-Every row was run against the real thing (S3 server, Dask workers, Prefect, MLflow) and ended before
-one judge, which asks that
+Every row was run against the real thing (S3 server, Dask workers, Prefect, MLflow). Whole nights
+end before one judge, which asks that
 
 a. state and exit code tell the truth;
 b. one plain line says which attribute, which object, what is wrong and what to do;
@@ -28,9 +28,12 @@ g. running again without the fault gives the bytes of a clean run;
 h. no secret is in any log, state, parameter, report, database or error;
 i. no process, port, lock or temporary file is left over.
 
+Bombs, clocks, malicious models, slips at the keyboard, sockets and nights that cannot begin are no
+whole nights: their own tests ask for what applies of this.
+
 The table is made by `make faults`: the quick cases, which are part of `make test`, and the long
-ones of `make soak`. Nothing in it is written by hand. Addresses, runs and processes in it have
-names that do not change.
+ones of `make soak` as far as they were run. Nothing in it is written by hand. Addresses, runs and
+processes in it have names that do not change.
 """
 
 

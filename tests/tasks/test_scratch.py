@@ -1,6 +1,5 @@
 """Where workers spill to: nothing of it outlives the process by more than a night."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,13 +23,31 @@ def test_a_directory_is_there_for_the_block_alone(temporary):
     assert list(temporary.iterdir()) == []
 
 
+HOLDS = """
+import sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+from tasks.cluster.scratch import scratch_directory
+with scratch_directory() as place:
+    print(place, flush=True)
+    time.sleep(600)
+"""
+
+
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(temporary):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    for name in (f"urlr-workers-{gone.pid}-a", f"urlr-workers-{os.getppid()}-b", "urlr-workers-x"):
-        (temporary / name / "deep").mkdir(parents=True)
-        (temporary / name / "deep" / "spilled").write_text("x")
-    with scratch_directory():
-        pass
-    left = {path.name for path in temporary.iterdir()}
-    assert left == {f"urlr-workers-{os.getppid()}-b", "urlr-workers-x"}
+    command = [sys.executable, "-c", HOLDS, str(temporary)]
+    holders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        places = [Path(holder.stdout.readline().strip()) for holder in holders]
+        holders[0].kill()
+        holders[0].wait()
+        assert all(place.is_dir() for place in places)
+        (temporary / "urlr-workers-of-somebody").mkdir()
+        with scratch_directory():
+            left = {path.name for path in temporary.iterdir()}
+        assert places[0].name not in left
+        assert {places[1].name, "urlr-workers-of-somebody"} <= left
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.wait()
+            holder.stdout.close()
