@@ -2,16 +2,21 @@
 # Certificates for TLS between flow, Dask scheduler and Dask workers, which prove themselves to each
 # other: whoever has one may run code on the cluster, nobody else can.
 #
-#   make-certificates.sh DIRECTORY [DAYS]
+#   make-certificates.sh DIRECTORY [DAYS [ROLE ...]]
 #
-# Writes ca.pem and, for scheduler, worker and flow each, NAME.pem and NAME.key. What is there and
-# good for 30 more days is left alone. The key of the authority is thrown away, so that nobody can
-# sign further certificates; to renew, run this again and restart all three.
+# Writes ca.pem and, for scheduler, worker and flow (or the roles given) each, NAME.pem and NAME.key.
+# What is there and good for 30 more days is left alone. The key of the authority is thrown away, so
+# that nobody can sign further certificates; to renew, run this again and restart all of them.
 set -eu
 
 directory=${1:?give the directory to write to}
 days=${2:-365}
-roles="scheduler worker flow"
+if [ $# -gt 2 ]; then
+    shift 2
+    roles=$*
+else
+    roles="scheduler worker flow"
+fi
 enough=$((30 * 24 * 3600))
 
 kept=true
@@ -35,14 +40,14 @@ new_key() {
 }
 
 new_key "$work/authority"
-openssl req -new -x509 -key "$work/authority" -days "$days" -subj "/CN=urlr dask authority" \
+openssl req -new -x509 -key "$work/authority" -days "$days" -subj "/CN=urlr authority" \
     -addext "basicConstraints=critical,CA:TRUE,pathlen:0" -addext "keyUsage=critical,keyCertSign" \
     -out "$work/ca.pem"
 printf '%s\n' "basicConstraints=critical,CA:FALSE" "keyUsage=critical,digitalSignature" \
     "extendedKeyUsage=serverAuth,clientAuth" >"$work/extensions"
 for role in $roles; do
     new_key "$work/$role.key"
-    openssl req -new -key "$work/$role.key" -subj "/CN=urlr dask $role" -out "$work/request"
+    openssl req -new -key "$work/$role.key" -subj "/CN=urlr $role" -out "$work/request"
     openssl x509 -req -in "$work/request" -CA "$work/ca.pem" -CAkey "$work/authority" \
         -set_serial "0x$(openssl rand -hex 16)" -days "$days" -extfile "$work/extensions" \
         -out "$work/$role.pem" 2>/dev/null

@@ -15,6 +15,7 @@ MARK = "COMPOSE_RUN_MARK"
 PATIENCE = 600.0
 RUN = (
     "certificates",
+    "store-certificates",
     "identities",
     "buckets",
     "databases",

@@ -3,24 +3,26 @@
 import json
 import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from deploy_files import (
+    COMPOSE,
+    DEPLOY,
+    MANIFESTS,
+    PODS,
+    ROOT,
+    checked,
+    containers,
+    documents,
+    pods,
+)
 
 from tasks.settings import PREFIX, Settings
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
-COMPOSE = DEPLOY / "compose.yaml"
-MANIFESTS = sorted(
-    path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
-)
 SCRIPTS = sorted(DEPLOY.rglob("*.sh"))
 DOCKERFILES = sorted(DEPLOY.rglob("*.Dockerfile"))
 POLICIES = sorted((DEPLOY / "s3").glob("policy-*.json"))
@@ -32,40 +34,6 @@ ACTIONS = {
     "s3:AbortMultipartUpload",
     "s3:ListMultipartUploadParts",
 }
-PODS = ("Deployment", "StatefulSet", "Job")
-
-
-def checked(program: str, *words: str) -> None:
-    """Run a checker, which must be here and must find nothing."""
-    where = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    found = shutil.which(program, path=where)
-    if found is None:
-        pytest.fail(f"{program} is not here; install urlr with its extra `dev`")
-    done = subprocess.run([found, *words], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def documents() -> Iterator[dict[str, Any]]:
-    for path in MANIFESTS:
-        yield from yaml.safe_load_all(path.read_text("utf-8"))
-
-
-def pods() -> Iterator[tuple[str, dict[str, Any]]]:
-    for one in documents():
-        if one["kind"] in PODS:
-            yield one["metadata"]["name"], one["spec"]["template"]["spec"]
-
-
-def containers() -> Iterator[dict[str, Any]]:
-    for _, pod in pods():
-        yield from pod.get("initContainers", [])
-        yield from pod["containers"]
-
-
-@pytest.fixture(scope="module")
-def services() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text("utf-8"))["services"]
-    return found
 
 
 def test_compose_fits_its_schema():
@@ -124,24 +92,56 @@ def test_conditions_of_compose_are_ones_that_can_come_true(services):
             )
 
 
-def test_compose_publishes_ports_on_loopback_alone(services):
-    published = [port for one in services.values() for port in one.get("ports", [])]
-    assert published
-    assert all(port.startswith("127.0.0.1:") for port in published)
+@pytest.mark.parametrize(
+    ("name", "volume", "place"),
+    [("object-store", "objects", "/data"), ("postgres", "postgres", "/var/lib/postgresql/data")],
+)
+def test_objects_and_records_lie_on_volumes_that_are_kept(services, name, volume, place):
+    """What the programs write to, in compose and in the pods."""
+    assert f"{volume}:{place}" in services[name]["volumes"]
+    assert volume in yaml.safe_load(COMPOSE.read_text("utf-8"))["volumes"]
+    [made] = [one for one in documents() if one["metadata"]["name"] == name and one["kind"] in PODS]
+    assert made["kind"] == "StatefulSet"
+    [claim] = made["spec"]["volumeClaimTemplates"]
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    mounts = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+    assert mounts[place] == claim["metadata"]["name"]
+    if name == "object-store":
+        assert f"-dir={place}" in services[name]["command"]
+        assert f"-dir={place}" in container["args"]
+    else:  # where the image of compose keeps it unless told otherwise
+        assert "PGDATA" not in services[name]["environment"]
+        [data] = [one["value"] for one in container["env"] if one["name"] == "PGDATA"]
+        assert Path(data).is_relative_to(place)
 
 
-def test_only_workers_and_flow_share_a_network_with_the_dask_scheduler(services):
-    on_it = {name for name, one in services.items() if "cluster" in one.get("networks", [])}
-    assert on_it == {"dask-scheduler", "dask-worker", "flow-worker"}
-    assert services["dask-scheduler"]["networks"] == ["cluster"]
-    [policy] = [
-        one
-        for one in documents()
-        if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == "dask-scheduler"
-    ]
-    [rule] = policy["spec"]["ingress"]
-    reach = {one["podSelector"]["matchLabels"]["app"] for one in rule["from"]}
-    assert reach == {"dask-worker", "flow-worker"}
+def named_secrets() -> Iterator[tuple[str, str | None]]:
+    """Secrets that manifests name, with the key where they name one."""
+    for one in containers():
+        for given in one.get("envFrom", []):
+            if "secretRef" in given:
+                yield given["secretRef"]["name"], None
+        for variable in one.get("env", []):
+            if "secretKeyRef" in variable.get("valueFrom", {}):
+                wanted = variable["valueFrom"]["secretKeyRef"]
+                yield wanted["name"], wanted["key"]
+    for _, pod in pods():
+        for volume in pod.get("volumes", []):
+            if "secret" in volume:
+                yield volume["secret"]["secretName"], None
+
+
+def test_every_secret_that_manifests_name_is_in_the_template():
+    """Alike ones are there once, and a comment names the others."""
+    text = (DEPLOY / "kubernetes" / "secrets.template.yaml").read_text("utf-8")
+    made = {one["metadata"]["name"]: one for one in documents() if one["kind"] == "Secret"}
+    named = set(named_secrets())
+    words = set(re.findall(r"[a-z][a-z-]*[a-z]", text))
+    assert {name for name, _ in named} - words == set()
+    assert set(made) - {name for name, _ in named} == set()
+    for name, key in named:
+        if key is not None:
+            assert key in made[name]["stringData"]
 
 
 def test_every_variable_of_compose_is_in_the_example_and_no_secret_has_a_value():
@@ -193,6 +193,8 @@ def test_every_pod_is_locked_down_and_bounded():
 
 BY_HAND = {"certificates", "identities"}
 """Services of compose that are commands of deploy/README.md on Kubernetes."""
+LEFT_OUT = {"store-certificates"}
+"""Not needed there: the network policy lets nobody reach the port that they guard."""
 CALLED = {
     "seaweedfs": "object-store",
     "scheduler": "dask-scheduler",
@@ -215,7 +217,7 @@ def test_kubernetes_runs_the_same_commands_as_compose(services):
     for one in containers():
         name = CALLED.get(one["name"], one["name"])
         theirs.setdefault(name, []).append(plain(one.get("args")))
-    assert set(theirs) | BY_HAND == set(services)
+    assert set(theirs) | BY_HAND | LEFT_OUT == set(services)
     for name, found in theirs.items():
         ours = plain(services[name].get("command"))
         if name == "databases":
@@ -305,3 +307,16 @@ def test_certificates_are_made_once_and_no_authority_key_stays(tmp_path):
     before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
     subprocess.run(["sh", script, str(tmp_path)], capture_output=True, check=True)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_certificates_that_end_within_30_days_are_made_anew_by_another_authority(tmp_path):
+    script = str(DEPLOY / "tls" / "make-certificates.sh")
+    kept = []
+    for days in (["20"], []):
+        subprocess.run(["sh", script, str(tmp_path), *days], capture_output=True, check=True)
+        kept.append({one.name: one.read_bytes() for one in tmp_path.iterdir()})
+    before, after = kept
+    assert before.keys() == after.keys()
+    assert [name for name in before if after[name] == before[name]] == []
+    for role in ("scheduler", "worker", "flow"):
+        checked("openssl", "verify", "-CAfile", f"{tmp_path}/ca.pem", f"{tmp_path}/{role}.pem")

@@ -23,6 +23,7 @@ from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 from waiting import until
 
+from tasks.lease import Holder, taken
 from tasks.runs import past_of
 from tasks.store import Store
 
@@ -208,6 +209,18 @@ def test_automations_are_created_from_their_files(team, alerts):
     assert len(made) == len(AUTOMATIONS) == 4
 
 
+def test_a_night_is_missed_after_26_hours_and_dead_after_ten_minutes_of_silence():
+    within = {
+        path.stem: yaml.safe_load(path.read_text())["trigger"]["within"] for path in AUTOMATIONS
+    }
+    assert within == {
+        "no-night": 26 * 3600,
+        "night-died": 600,
+        "night-failed": 0,
+        "attention": 0,
+    }
+
+
 def test_the_schedule_starts_a_night_by_itself(team, alerts, worked):
     run = team.ask(f"flow_runs/{worked.scheduled}")
     assert run["auto_scheduled"]
@@ -300,6 +313,20 @@ def test_people_are_told_when_no_night_was_published_in_time(team, alerts, worke
     [published] = team.events("urlr.night.published")
     assert published["payload"]["run"] in text
     assert team.store.url in text
+
+
+def test_a_night_that_is_refused_ends_as_failed_and_is_told_of(team, alerts, tmp_path):
+    store = Store.at(tmp_path / "store")
+    put(store, "votes/good/1.csv", simulated().votes)
+    command = command_in(tmp_path / "urlr", team.api.address)
+    with taken(store, Holder.here("another")):
+        done = command("nightly", "--store", store.url)
+    command.close()
+    assert done.code == 1, done
+    [run] = team.api.flow_runs(store)
+    assert run["state_type"] == "FAILED"
+    assert "is held by run another" in run["state"]["message"]
+    assert run["name"] in alerts.wait_for("ended as Failed", "is held by run another")
 
 
 @pytest.fixture
