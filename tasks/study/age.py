@@ -24,7 +24,7 @@ from tasks.study.learner import (
     Learner,
 )
 from tasks.study.records import STAND_IN, Chart, Experiment, Outcome, Row, Unit, chosen, curves
-from tasks.study.sources import read_table, refuse
+from tasks.study.sources import check_named_once, finite, read_features, read_table, refuse
 from tasks.study.standins import Faces
 from urlr.arrays import Floats, Ints, Mask
 from urlr.metrics import tau_b
@@ -308,19 +308,15 @@ def load(folder: Path) -> Faces:
     More than 55 features are reduced to 55 by PCA, without a look at the ages.
     """
     items = read_table(folder, "items", ["item_id", "person", "age"]).set_index("item_id")
-    features = read_table(folder, "features", ["item_id"]).set_index("item_id")
-    missing = items.index.difference(features.index)
-    if len(missing):
-        refuse(f"{folder}: {len(missing):,} of {len(items):,} items have no features.")
-    values = features.loc[items.index].select_dtypes("number").to_numpy(np.float64)
-    if not np.isfinite(values).all():
-        refuse(f"{folder}/features has values that are missing or infinite.")
+    check_named_once(items.index, f"{folder}/items")
+    age = finite(items["age"], "an age", f"{folder}/items")
+    values = read_features(folder, items.index, by="item_id")
     if values.shape[1] > DIMENSIONS:
         values = PCA.fit(values, DIMENSIONS).apply(values)
     person = pd.factorize(items["person"])[0]
     if len(np.unique(person)) < 4:
         refuse(f"{folder}/items has {len(np.unique(person))} people; at least 4 are needed.")
-    return Faces(values, np.asarray(person, np.int64), items["age"].to_numpy(np.float64))
+    return Faces(values, np.asarray(person, np.int64), age)
 
 
 @lru_cache(maxsize=1)

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.study.sources import places, read_features, read_table, refuse
+from tasks.study.sources import check_named_once, compared, read_features, read_table, refuse
 from urlr.arrays import Floats, Ints, Mask
 from urlr.ids import plural, shown_some
 
@@ -283,9 +283,8 @@ def load(folder: Path) -> AttributeSet:
         Something is missing or does not fit; the message says what.
     """
     items = read_table(folder, "items", ["item", "class", "split"])
-    if not items["item"].is_unique:
-        twice = items["item"][items["item"].duplicated()].unique()
-        refuse(f"{folder}: items names {plural(len(twice), 'item')} twice ({_some(twice)}).")
+    index = pd.Index(items["item"])
+    check_named_once(index, f"{folder}/items")
     splits = items["split"].astype(str)
     if not splits.isin(["train", "test"]).all():
         others = splits[~splits.isin(["train", "test"])].unique()
@@ -294,14 +293,10 @@ def load(folder: Path) -> AttributeSet:
     classes = tuple(str(name) for name in names)
     train = (splits == "train").to_numpy()
     _refuse_small_classes(folder, classes, label, train)
-    index = pd.Index(items["item"])
     votes = read_table(folder, "votes", ["attribute", "winner", "loser"])
     votes = votes.assign(attribute=votes["attribute"].astype(str))
     attributes = tuple(str(name) for name in votes["attribute"].unique())
-    winner = places(index, votes["winner"], f"{folder}/votes")
-    loser = places(index, votes["loser"], f"{folder}/votes")
-    if same := int(np.count_nonzero(winner == loser)):
-        refuse(f"{folder}: {same:,} of {plural(len(votes), 'vote')} compare an item with itself.")
+    winner, loser = compared(index, votes, f"{folder}/votes")
     if unseen := int(np.count_nonzero(~(train[winner] & train[loser]))):
         refuse(
             f"{folder}: {unseen:,} of {plural(len(votes), 'vote')} name an item whose split is "

@@ -26,7 +26,7 @@ from tasks.study.learner import (
     Learner,
 )
 from tasks.study.records import STAND_IN, Chart, Experiment, Outcome, Row, Unit, chosen, curves
-from tasks.study.sources import places, read_features, read_table, truths
+from tasks.study.sources import compared, read_features, read_table, truths
 from tasks.study.standins import Votes
 from urlr.arrays import Floats, Ints
 from urlr.metrics import tau_distance
@@ -143,8 +143,7 @@ def load(folder: Path) -> Votes:
     return Votes(
         read_features(folder, truth.index),
         truth.to_numpy(),
-        places(truth.index, votes["winner"], f"{folder}/votes"),
-        places(truth.index, votes["loser"], f"{folder}/votes"),
+        *compared(truth.index, votes, f"{folder}/votes"),
     )
 
 

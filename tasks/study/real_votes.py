@@ -34,9 +34,19 @@ from tasks.study.records import (
     mean_of,
     paired,
 )
-from tasks.study.sources import places, read_table, refuse
+from tasks.study.sources import (
+    check_apart,
+    check_named_once,
+    check_values,
+    compared,
+    places,
+    read_features,
+    read_table,
+    refuse,
+)
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import UrlrError
+from urlr.ids import plural
 from urlr.metrics import held_out_agreement, tau_b
 
 QUALITY_FOLDER, ARGUMENTS_FOLDER = "pc_iqa", "ukpconvarg_crowd"
@@ -47,6 +57,7 @@ METHODS = [
 ]  # fmt: skip
 RATE, TRIALS, UNSEEN, HELD_OUT = 0.2, 10, 0.3, 0.2
 DENSITIES = (1.0, 3.0, 10.0, 100.0)
+TOPICS = 32
 AGREEMENT, TAU = "held-out agreement", "held-out tau"
 UNSEEN_AGREEMENT, UNSEEN_TAU = "unseen agreement", "unseen tau"
 GOLD, PUBLISHED = "agreement with gold pairs", "tau with the published ranking"
@@ -210,7 +221,9 @@ def load_quality(folder: Path) -> VoteSet:
     table = read_table(folder, "item_features", ["ref", "item"])
     votes = read_table(folder, "votes", ["ref", "winner", "loser"])
     ids = pd.MultiIndex.from_frame(table[["ref", "item"]])
+    check_named_once(ids, f"{folder}/item_features")
     features = table.drop(columns=["ref", "item"]).select_dtypes("number")
+    check_values(features, f"{folder}/item_features")
     features = features - features.groupby(table["ref"]).transform("mean")
 
     def place(column: str) -> Ints:
@@ -220,10 +233,14 @@ def load_quality(folder: Path) -> VoteSet:
         return np.asarray(found, np.int64)
 
     group = pd.factorize(table["ref"])[0]
+    if group.max() < 1:
+        refuse(f"{folder}/item_features has 1 picture; at least 2 are needed, one to be unseen.")
+    winner, loser = place("winner"), place("loser")
+    check_apart(winner, loser, f"{folder}/votes")
     return VoteSet(
         features.to_numpy(np.float64),
-        place("winner"),
-        place("loser"),
+        winner,
+        loser,
         None,
         np.asarray(group, np.int64),
     )
@@ -239,7 +256,7 @@ def check_quality(folder: Path) -> None:
 
 def arguments_units(quick: bool) -> list[tuple[str, int]]:
     """One per topic and split of its arguments."""
-    topics = range(0, 32, 8) if quick else range(32)
+    topics = range(0, TOPICS, 8) if quick else range(TOPICS)
     return [(f"topic {one}", trial) for trial in range(1 if quick else TRIALS) for one in topics]
 
 
@@ -299,8 +316,25 @@ def load_arguments(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def check_arguments(folder: Path) -> None:
-    """Raise if the folder lacks something."""
-    load_arguments(folder)
+    """Raise if the folder lacks something, or its tables do not fit together."""
+    tables = load_arguments(folder)
+    items = tables["items"]
+    known = pd.Index(items["item_id"])
+    check_named_once(known, f"{folder}/items")
+    if (count := items["topic_id"].nunique()) < TOPICS:
+        refuse(f"{folder}/items has {plural(count, 'topic')}; {TOPICS} are needed.")
+    read_features(folder, known, by="item_id")
+    topic = items["topic_id"].to_numpy()
+    for name, what in (("votes", "votes"), ("gold", "gold_pairs")):
+        table, where = tables[name], f"{folder}/{what}"
+        first, second = compared(known, table, where, columns=("item_i", "item_j"))
+        if (apart := int(np.count_nonzero(topic[first] != topic[second]))) > 0:
+            refuse(
+                f"{where}: {apart:,} of {plural(len(table), 'row')} compare items of two topics; "
+                "drop them."
+            )
+        if not pd.api.types.is_numeric_dtype(table["label"]):
+            refuse(f"{where} has labels that are no numbers; give 1, -1 or 0.")
 
 
 def _topic(folder: Path, number: int) -> VoteSet:

@@ -57,6 +57,44 @@ def read_table(folder: Path, stem: str, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
+def check_named_once(ids: pd.Index[Any], what: str) -> None:
+    """Raise if an item is named twice."""
+    twice = ids[ids.duplicated()].unique()
+    if len(twice):
+        refuse(
+            f"{what}: {plural(len(twice), 'item')} named twice ({shown_some(list(twice))}); keep "
+            "one row of each."
+        )
+
+
+def check_values(features: pd.DataFrame, what: str) -> None:
+    """Raise if features are none, missing or infinite."""
+    if features.shape[1] == 0:
+        refuse(f"{what} has no numeric column besides the names of items.")
+    if (bad := int(np.count_nonzero(~np.isfinite(features.to_numpy(np.float64))))) > 0:
+        refuse(f"{what}: {bad:,} values are missing or infinite; fill or drop them.")
+
+
+def check_apart(first: Ints, second: Ints, what: str) -> None:
+    """Raise if a row compares an item with itself."""
+    if (same := int(np.count_nonzero(first == second))) > 0:
+        refuse(
+            f"{what}: {same:,} of {plural(len(first), 'row')} compare an item with itself; drop "
+            "them."
+        )
+
+
+def finite(column: pd.Series[Any], called: str, what: str) -> Floats:
+    """(n_rows,) the numbers of a column, which is `called` "a truth", say."""
+    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    if (bad := ~np.isfinite(values)).any():
+        refuse(
+            f"{what}: {int(bad.sum()):,} of {plural(len(column), 'row')} have {called} that is no "
+            f"finite number ({shown_some(list(column[bad].unique()))}); correct or drop them."
+        )
+    return values
+
+
 def truths(items: pd.DataFrame, what: str) -> pd.Series[Any]:
     """Truth by item of a table with the columns `item` and `truth`.
 
@@ -65,49 +103,49 @@ def truths(items: pd.DataFrame, what: str) -> pd.Series[Any]:
     StudyDataError
         Items are named twice, or a truth is no finite number.
     """
-    twice = items["item"][items["item"].duplicated()].unique()
-    if len(twice):
-        refuse(
-            f"{what}: {plural(len(twice), 'item')} named twice ({shown_some(list(twice))}); keep "
-            "one row of each."
-        )
-    values = pd.to_numeric(items["truth"], errors="coerce").to_numpy(np.float64)
-    bad = ~np.isfinite(values)
-    if bad.any():
-        refuse(
-            f"{what}: {int(bad.sum()):,} of {plural(len(items), 'row')} have a truth that is no "
-            f"finite number ({shown_some(list(items['truth'][bad].unique()))}); correct or drop "
-            "them."
-        )
-    return pd.Series(values, index=pd.Index(items["item"]), name="truth")
+    index = pd.Index(items["item"])
+    check_named_once(index, what)
+    return pd.Series(finite(items["truth"], "a truth", what), index=index, name="truth")
 
 
-def read_features(folder: Path, items: pd.Index[Any]) -> Floats:
-    """(n_items, n_features) the table `features` in the order of the items.
+def read_features(folder: Path, items: pd.Index[Any], *, by: str = "item") -> Floats:
+    """(n_items, n_features) the table `features` in the order of the items, which `by` names.
 
     Raises
     ------
     StudyDataError
         Items are missing or named twice, or a value is no finite number.
     """
-    table = read_table(folder, "features", ["item"]).set_index("item")
-    if not table.index.is_unique:
-        twice = table.index[table.index.duplicated()].unique()
-        names = shown_some(list(twice))
-        refuse(f"{folder}: features name {plural(len(twice), 'item')} twice ({names}).")
+    table, what = read_table(folder, "features", [by]).set_index(by), f"{folder}/features"
+    check_named_once(table.index, what)
     missing = items.difference(table.index)
     if len(missing):
         refuse(
-            f"{folder}: {len(missing):,} of {plural(len(items), 'item')} have no features "
+            f"{what}: {len(missing):,} of {plural(len(items), 'item')} have no features "
             f"({shown_some(list(missing))})."
         )
-    numeric = table.select_dtypes("number")
-    if numeric.shape[1] == 0:
-        refuse(f"{folder}: features has no numeric column besides item.")
-    values = numeric.loc[items].to_numpy(np.float64)
-    if (bad := int(np.count_nonzero(~np.isfinite(values)))) > 0:
-        refuse(f"{folder}: {bad:,} feature values are missing or infinite; fill or drop them.")
-    return values
+    numeric = table.select_dtypes("number").loc[items]
+    check_values(numeric, what)
+    return numeric.to_numpy(np.float64)
+
+
+def compared(
+    items: pd.Index[Any],
+    votes: pd.DataFrame,
+    what: str,
+    *,
+    columns: tuple[str, str] = ("winner", "loser"),
+) -> tuple[Ints, Ints]:
+    """Places of the two items of each vote among the items.
+
+    Raises
+    ------
+    StudyDataError
+        Votes name items that are not among them, or compare an item with itself.
+    """
+    first, second = (places(items, votes[name], what) for name in columns)
+    check_apart(first, second, what)
+    return first, second
 
 
 def places(items: pd.Index[Any], column: pd.Series[Any], what: str) -> Ints:

@@ -22,7 +22,7 @@ from tasks.study.learner import (
     Learner,
 )
 from tasks.study.records import STAND_IN, Chart, Experiment, Outcome, Row, Unit, chosen, curves
-from tasks.study.sources import places, read_features, read_table, refuse, truths
+from tasks.study.sources import compared, read_features, read_table, refuse, truths
 from tasks.study.standins import CATEGORIES, Votes
 from urlr.arrays import Ints
 from urlr.metrics import tau_distance
@@ -141,8 +141,7 @@ def load(folder: Path, category: str) -> Votes:
     return Votes(
         features,
         mine.to_numpy(),
-        places(mine.index, votes["winner"], f"{folder}/votes"),
-        places(mine.index, votes["loser"], f"{folder}/votes"),
+        *compared(mine.index, votes, f"{folder}/votes"),
         who,
     )
 

@@ -4,11 +4,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from study_contents import HOSTILE, bic_table, chart_of, content_of, table_of
+from study_contents import HOSTILE, REAL, bic_table, chart_of, content_of, table_of
 
 from tasks.study.content import means_table, verdict_counts
 from tasks.study.learner import RAW, URLR
 from tasks.study.markdown import bic_markdown, claims_markdown, study_markdown
+from tasks.study.records import STAND_IN
 
 
 def test_the_numbers_of_a_figure_have_a_row_per_place_and_a_column_per_series():
@@ -48,6 +49,18 @@ def test_the_text_has_claims_bic_pictures_and_tables():
     assert "## BIC's choice, beside the paper's table: both ways\n\n|  | ONR = 4 |" in text
     assert text.count("![text](figures/example.svg)\n\ntext. text\n") == 3
     assert text.endswith("text:\n\n| text | value |\n| --- | --- |\n| text | 0.5 |\n")
+
+
+def test_every_section_says_that_it_rests_on_stand_ins():
+    usual = content_of()
+    [part] = usual.parts
+    parts = [
+        replace(part, title=f"Experiment {number}", evidence=evidence)
+        for number, evidence in enumerate((STAND_IN, REAL, STAND_IN))
+    ]
+    _, *sections = study_markdown(replace(usual, parts=parts)).split("\n## Experiment ")
+    assert [f" Data: {STAND_IN}.\n" in section for section in sections] == [True, False, True]
+    assert f" Data: {REAL}.\n" in sections[1]
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text])

@@ -1,4 +1,4 @@
-"""Trials on disk, experiments by name, real data that is not right, and what was measured."""
+"""Trials on disk, experiments by name, and what was measured."""
 
 import ast
 import json
@@ -9,16 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from tasks.study import sources
-from tasks.study.experiments import EXPERIMENTS, SHOWN, chosen_names, found_data
+from tasks.study.experiments import EXPERIMENTS, SHOWN, chosen_names
 from tasks.study.records import Outcome, Row, Unit, curves, mean_of, measured_table, paired
 from tasks.study.results import Cost
 from tasks.study.sources import StudyDataError
-from tasks.study.standins import CATEGORIES
 from tasks.study.trials import (
     PRESENTATION,
     carried_out,
@@ -145,123 +141,6 @@ def test_settings_of_a_trial_share_their_random_numbers():
     one, two = (Unit("image", setting, 3) for setting in ("density 0.1", "density 1"))
     assert one.rng("split").random() == two.rng("split").random()
     assert one.rng("split").random() != Unit("image", "density 0.1", 4).rng("split").random()
-
-
-def written(folder, **tables):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False)
-    return folder
-
-
-def images(**changed):
-    tables = {
-        "items": pd.DataFrame({"item": list("abcd"), "truth": [1.0, 2.0, 3.0, 4.0]}),
-        "features": pd.DataFrame({"item": list("abcd"), "x": [0.1, 0.2, 0.5, 0.4]}),
-        "votes": pd.DataFrame({"winner": ["b", "c", "d"], "loser": ["a", "b", "c"]}),
-    }
-    return {name: table for name, table in (tables | changed).items() if table is not None}
-
-
-def looked_at(data):
-    return found_data(["image"], data, named=True, given=True)
-
-
-def test_real_files_are_found_in_their_folder_or_named_directly(tmp_path):
-    folder = written(tmp_path / "image", **images())
-    assert looked_at(tmp_path) == {"image": folder}
-    assert looked_at(folder) == {"image": folder}
-
-
-@pytest.mark.parametrize(
-    ("tables", "words"),
-    [
-        (images(votes=None), ["no table 'votes'", "votes.parquet, votes.csv", "winner, loser"]),
-        (images(items=pd.DataFrame({"item": ["a"]})), ["lacks 1 column (truth)"]),
-        (
-            images(votes=pd.DataFrame({"winner": ["b", "x"], "loser": ["a", "a"]})),
-            ["1 of 2 rows name items", "(x)"],
-        ),
-        (
-            images(features=pd.DataFrame({"item": ["a", "b"], "x": [1.0, 2.0]})),
-            ["2 of 4 items have no features", "c", "d"],
-        ),
-        (
-            images(features=pd.DataFrame({"item": list("abcd"), "x": [1, 2, np.inf, 4]})),
-            ["1 feature values are missing or infinite"],
-        ),
-        (images(votes=pd.DataFrame({"winner": [], "loser": []})), ["has no rows"]),
-        (
-            images(votes=pd.DataFrame({"winner": ["b", None], "loser": ["a", "a"]})),
-            ["1 of 2 rows have no winner"],
-        ),
-        (
-            images(features=pd.DataFrame({"item": list("aabcd"), "x": range(5)})),
-            ["name 1 item twice (a)"],
-        ),
-        (
-            images(items=pd.DataFrame({"item": list("abcdda"), "truth": range(6)})),
-            ["image/items: 2 items named twice (d, a); keep one row of each."],
-        ),
-        (
-            images(items=pd.DataFrame({"item": list("abcd"), "truth": ["1", "two", "inf", 4]})),
-            ["image/items: 2 of 4 rows have a truth that is no finite number (two, inf)"],
-        ),
-    ],
-)
-def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, words):
-    written(tmp_path / "image", **tables)
-    with pytest.raises(StudyDataError) as caught:
-        looked_at(tmp_path)
-    for word in words:
-        assert word in str(caught.value)
-
-
-def videos(**changed):
-    names = [f"{category} {k}" for category in CATEGORIES for k in range(21)]
-    items = pd.DataFrame({"item": names, "category": [name.rpartition(" ")[0] for name in names]})
-    return {
-        "items": items.assign(truth=np.arange(len(items))).assign(**changed),
-        "features": pd.DataFrame({"item": names, "x": 0.5}),
-        "votes": pd.DataFrame({"winner": names[1:], "loser": names[:-1]}),
-    }
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        (
-            {"item": lambda table: table["item"].replace("food 1", "food 0")},
-            "video/items, food: 1 item named twice (food 0); keep one row of each.",
-        ),
-        (
-            {"truth": lambda table: table["item"].where(table["category"] == "phone", "1")},
-            "video/items, phone: 21 of 21 rows have a truth that is no finite number",
-        ),
-    ],
-)
-def test_items_of_a_category_that_are_not_right_are_refused(tmp_path, changed, words):
-    folder = written(tmp_path / "video", **videos())
-    assert found_data(["video"], tmp_path, named=True, given=True) == {"video": folder}
-    written(tmp_path / "video", **videos(**changed))
-    with pytest.raises(StudyDataError) as caught:
-        found_data(["video"], tmp_path, named=True, given=True)
-    assert words in str(caught.value)
-
-
-def test_data_that_is_asked_for_and_missing_is_an_error_else_a_stand_in(tmp_path):
-    with pytest.raises(StudyDataError, match="is no folder"):
-        looked_at(tmp_path / "nowhere")
-    with pytest.raises(StudyDataError, match="has no table 'items'"):
-        looked_at(tmp_path)
-    found = found_data(["image", "video"], tmp_path, named=False, given=True)
-    assert found == {"image": None, "video": None}
-
-
-def test_a_file_that_is_no_table_is_refused(tmp_path):
-    (tmp_path / "items.parquet").write_bytes(b"not parquet")
-    with pytest.raises(StudyDataError, match=r"items.parquet cannot be read"):
-        sources.read_table(tmp_path, "items", ["item"])
 
 
 FIRST = Cost(workers=2, wall_seconds=60.0, busy_seconds=90.0, n_run=5)
