@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -293,6 +294,17 @@ class Directory:
             return
         except OSError as error:
             failure = self._failure(key, "cannot be removed", error)
+        raise failure
+
+    def clear(self, prefix: str) -> None:
+        """Remove a directory with all that it holds, if it is there."""
+        try:
+            shutil.rmtree(self.root / prefix)
+            return
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            failure = self._failure(prefix, "cannot be removed", error)
         raise failure
 
     def _failure(self, key: str, what: str, error: OSError) -> StoreError:

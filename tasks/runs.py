@@ -22,7 +22,8 @@ from urlr.errors import UrlrError
 from urlr.ids import shown, shown_some
 
 RUNS = "runs"
-_NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+NAME = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
+"""Pattern of a run's name."""
 
 
 def new_run(now: datetime) -> str:
@@ -132,7 +133,7 @@ def _results_in(night: Night) -> dict[str, str]:
 
 def names_of(store: Store) -> list[str]:
     """All runs, newest first."""
-    return sorted((name for name in store.folders(RUNS) if _NAME.fullmatch(name)), reverse=True)
+    return sorted((name for name in store.folders(RUNS) if re.fullmatch(NAME, name)), reverse=True)
 
 
 def read_night(store: Store, run: str) -> Night | None:

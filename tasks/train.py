@@ -15,16 +15,13 @@ from threadpoolctl import threadpool_limits
 
 import urlr
 from tasks.discover import check_formats
+from tasks.findings import Findings, files_of, page_parts, recorded
 from tasks.gather import Gathered, gather_features, gather_votes
 from tasks.judging import judged_by
 from tasks.large_votes import LargeVotes, survey
-from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.read import ReadError
-from tasks.report.attribute_page import vote_parts
 from tasks.report.earlier import Earlier, earlier_results
-from tasks.report.evidence import Fitted, page_of
-from tasks.report.page_file import PAGE, PAGES
-from tasks.result_files import EXAMPLES, JUDGE, MODEL, digests_of, known_result, written
+from tasks.result_files import known_result, written
 from tasks.results import Order, Result, Trained
 from tasks.row_counts import counted_rows, is_by_parts
 from tasks.split import SplitRule, split_votes
@@ -32,21 +29,16 @@ from tasks.train_large import computed_by_parts, prepared_large
 from tasks.work import (
     Work,
     all_rows,
-    behind,
     check_rejected,
-    example_rows,
     key_of,
     other_result,
-    result_of,
-    shared_map,
     trained,
     truth_of,
     unusable,
 )
-from tasks.write import result_tables, table_bytes
+from tasks.write import result_tables
 from urlr import FeatureError, Ranker, UrlrError, VoteError
 from urlr.features import feature_table
-from urlr.model_file import model_bytes
 from urlr.votes import vote_table
 
 
@@ -122,54 +114,29 @@ def _prepared(order: Order, gathered: Gathered) -> Work:
 
 
 def _computed(order: Order, work: Work, before: Earlier | None, used: float) -> Result:
-    store, inputs = order.store, order.inputs
     rows, reasons = _accounts(order, work)
     try:
         judgement = judged_by(work.split, work.features, order.fit, level=order.gate.confidence)
         ranker = urlr.fit(work.votes, work.features, **asdict(order.fit))
     except (VoteError, FeatureError) as error:
         raise unusable(order, error) from None
-    shared = shared_map(store, order.shared)
-    truth = truth_of(order, ranker)
-    verdicts = _verdicts(work, ranker)
-    fitted = Fitted(
-        attribute=inputs.attribute,
+    found = Findings(
+        served=ranker,
+        told=ranker,
+        judgement=judgement,
         votes=work.table,
-        features=work.features,
-        split=work.split,
-        ranker=ranker,
-        judge=judgement.judge,
-        verdicts=verdicts,
+        verdicts=_verdicts(work, ranker),
         rows=rows,
         reasons=reasons,
-        unjudged=judgement.unjudged,
-        methods=judgement.methods,
-        times=work.gathered.times,
-        before=before,
+        truth=truth_of(order, ranker),
     )
-    page = vote_parts(page_of(fitted))
-    files = _files(ranker, verdicts) | {EXAMPLES: example_rows(order, work, ranker)}
-    files |= page.files | {PAGE: PAGES.to_bytes(page.page)}
-    files[MODEL] = model_bytes(behind(ranker, shared))
-    if judgement.judge is not None:
-        files[JUDGE] = model_bytes(judgement.judge)
+    page = page_parts(order, work, found, before)
+    tables = result_tables(ranker) | {"verdicts": found.verdicts}
+    files = files_of(order, work, found, page, tables)
     place = written(order, files)
     if place is None:
         return other_result(order, work)
-    return result_of(
-        order,
-        work,
-        ranker,
-        judgement,
-        page.page,
-        rows=rows,
-        reasons=reasons,
-        truth=truth,
-        place=place,
-        files=list(files),
-        digests=digests_of(files),
-        used=used,
-    )
+    return recorded(order, work, found, page, place=place, files=files, used=used)
 
 
 def _accounts(order: Order, work: Work) -> tuple[dict[str, int], dict[str, int]]:
@@ -185,14 +152,3 @@ def _accounts(order: Order, work: Work) -> tuple[dict[str, int], dict[str, int]]
 def _verdicts(work: Work, ranker: Ranker) -> pd.DataFrame:
     """A verdict on every vote, and where the vote came from."""
     return ranker.verdicts.assign(dump=work.votes["dump"], row=work.votes["row"])
-
-
-def _files(ranker: Ranker, verdicts: pd.DataFrame) -> dict[str, bytes]:
-    tables = result_tables(ranker) | {"verdicts": verdicts, "path": path_table(verdicts)}
-    files = {
-        f"{name}.parquet": table_bytes(table, f"{name}.parquet") for name, table in tables.items()
-    }
-    files["summary.txt"] = (ranker.summary() + "\n").encode()
-    files["ranking.svg"] = ranking_plot(ranker.scores)
-    files["path.svg"] = path_plot(tables["path"])
-    return files

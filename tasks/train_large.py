@@ -15,29 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.findings import Findings, files_of, page_parts, recorded
 from tasks.gather import Gathered, gather_features
 from tasks.judging import Judgement, judgement_of
 from tasks.large_votes import LargeVotes
-from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.read import ReadError
-from tasks.report.attribute_page import vote_parts
 from tasks.report.earlier import Earlier
-from tasks.report.evidence import Fitted, page_of
-from tasks.report.page_file import PAGE, PAGES
-from tasks.result_files import EXAMPLES, JUDGE, MODEL, digests_of, free_place, write_files
+from tasks.result_files import free_place, write_files
 from tasks.results import Order, Result
 from tasks.split import TRAIN, SplitRule, pair_parts, split_votes
 from tasks.store import Store
 from tasks.work import (
     Work,
     all_rows,
-    behind,
     check_rejected,
-    example_rows,
     key_of,
     other_result,
-    result_of,
-    shared_map,
     truth_of,
     unusable,
 )
@@ -48,7 +41,6 @@ from urlr.edge_votes import EdgeVotes, GatheredVotes, accounts_of, edges_only
 from urlr.features import FeatureTable, feature_table
 from urlr.graph import ComparisonGraph, graph_of
 from urlr.ids import plural, positions
-from urlr.model_file import model_bytes
 from urlr.paper import PaperFit, paper_fit
 from urlr.verdicts import EdgeVerdicts, PathEvidence
 from urlr.votes import REPEATED, VoteTable, vote_table, without_repeats
@@ -108,7 +100,6 @@ def computed_by_parts(
         found = paper_fit(gathered.graph, gathered.accounts, large.table, order.fit, no_progress)
     except (VoteError, FeatureError) as error:
         raise unusable(order, error) from None
-    shared = shared_map(store, order.shared)
     ranker = found.ranker
     truth = truth_of(order, ranker)
     edges = EdgeVerdicts.of(gathered.graph, found.path, found.pruned)
@@ -128,50 +119,21 @@ def computed_by_parts(
     judgement = _judged(order, large, graph)
     del graph
     facts = replace(ranker.facts, warnings=(*ranker.facts.warnings, *_remarks(large)))
-    shown = replace(ranker, facts=facts, evidence=seen.evidence)
-    fitted = Fitted(
-        attribute=order.inputs.attribute,
+    findings = Findings(
+        served=ranker,
+        told=replace(ranker, facts=facts, evidence=seen.evidence),
+        judgement=judgement,
         votes=seen.evidence.votes,
-        features=work.features,
-        split=work.split,
-        ranker=shown,
-        judge=judgement.judge,
         verdicts=seen.verdicts,
         rows=rows,
         reasons=reasons,
-        unjudged=judgement.unjudged,
-        methods=judgement.methods,
-        times=work.gathered.times,
-        before=before,
-    )
-    page = vote_parts(page_of(fitted))
-    path = path_table(seen.verdicts)
-    files = page.files | {
-        "scores.parquet": table_bytes(ranker.scores, "scores.parquet"),
-        "path.parquet": table_bytes(path, "path.parquet"),
-        "summary.txt": (shown.summary() + "\n").encode(),
-        "ranking.svg": ranking_plot(ranker.scores),
-        "path.svg": path_plot(path),
-        EXAMPLES: example_rows(order, work, ranker),
-        PAGE: PAGES.to_bytes(page.page),
-        MODEL: model_bytes(behind(ranker, shared)),
-    }
-    if judgement.judge is not None:
-        files[JUDGE] = model_bytes(judgement.judge)
-    write_files(store, place, files)
-    return result_of(
-        order,
-        work,
-        shown,
-        judgement,
-        page.page,
-        rows=rows,
-        reasons=reasons,
         truth=truth,
-        place=place,
-        files=[*files, *names],
-        digests=digests_of(files),
-        used=used,
+    )
+    page = page_parts(order, work, findings, before)
+    files = files_of(order, work, findings, page, {"scores": ranker.scores})
+    write_files(store, place, files)
+    return recorded(
+        order, work, findings, page, place=place, files=files, more=tuple(names), used=used
     )
 
 

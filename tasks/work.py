@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import resource
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.discover import etags_of
 from tasks.evaluate import Comparison, OrderTau, compare, tau_between, tau_with_truth
 from tasks.gather import Gathered, digest_of, first_rows, gather_features, gather_truth
-from tasks.judging import Judgement, own_scores, scores_of, unseen_votes
+from tasks.judging import own_scores, scores_of, unseen_votes
 from tasks.read import ReadError, table_of, with_one_type
-from tasks.report.columns import left_share
-from tasks.report.data import AttributePage
 from tasks.report.earlier import SCORES, Earlier
 from tasks.result_files import EXAMPLES, JUDGE, is_the_one, known_result
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
-from tasks.shift import busiest_of
 from tasks.split import SALT, Split, SplitRule, split_votes
-from tasks.store import Exists, NotThere, Store
+from tasks.store import NotThere, Store
 from tasks.write import table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, VoteError
 from urlr.ballots import ballots_of
@@ -37,8 +31,6 @@ from urlr.spaces import FeatureMap
 from urlr.votes import VoteTable
 
 _N_EXAMPLES = 20
-_MOST_GROUPS = 5
-"""Groups of people that the record of a night tells of; the page has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,71 +93,6 @@ def trained(
         new_people=_n_new_people(work.table, before),
         alike=rivals.alike,
     )
-
-
-def result_of(
-    order: Order,
-    work: Work,
-    ranker: Ranker,
-    judgement: Judgement,
-    page: AttributePage,
-    *,
-    rows: dict[str, int],
-    reasons: dict[str, int],
-    truth: OrderTau | None,
-    place: str,
-    files: list[str],
-    digests: dict[str, str],
-    used: float,
-) -> Result:
-    """The record of what was found, written last; `used` is the CPU time when work began."""
-    inputs = order.inputs
-    people = ranker.people if ranker.people is not None else pd.DataFrame({"verdict": []})
-    result = Result(
-        attribute=inputs.attribute,
-        key=work.key,
-        place=place,
-        run=order.run,
-        dumps=etags_of(inputs.dumps),
-        features=etags_of(inputs.features),
-        settings=settings_digest(order),
-        shared=order.shared,
-        split=work.rule,
-        rows=rows,
-        reasons=reasons,
-        dump_rows=work.gathered.rows,
-        newest=work.gathered.newest,
-        n_items=ranker.facts.n_items,
-        n_pruned=ranker.facts.n_pruned_votes,
-        n_turned=ranker.facts.n_turned_votes,
-        n_people=len(people),
-        flagged={
-            str(name): int(count)
-            for name, count in people["verdict"].value_counts().items()
-            if name not in ("fine", "too few votes")
-        },
-        tau=judgement.tau,
-        methods=judgement.methods,
-        unjudged=judgement.unjudged,
-        truth=truth,
-        warnings=ranker.facts.warnings,
-        files=tuple(sorted(files)),
-        seconds=time.process_time() - used,
-        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        left_share=left_share(work.table),
-        self_test=page.self_test,
-        groups=tuple(one.words for one in page.concentration.groups[:_MOST_GROUPS]),
-        busiest=busiest_of(work.table),
-        digests=digests,
-    )
-    try:
-        order.store.create(f"{place}/{RESULT}", RESULTS.to_bytes(result))
-    except Exists:  # by an attempt that was thought dead: the same but for its cost
-        written = known_result(order, work.key)
-        if written is None:
-            raise
-        return written
-    return result
 
 
 def other_result(order: Order, work: Work) -> Result:

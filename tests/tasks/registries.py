@@ -96,6 +96,17 @@ def registry(tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Registry
     return found
 
 
+@pytest.fixture
+def own_registry(tmp_path: Path, tables: Path) -> Registry:
+    """A registry that knows of nothing but what the test puts in it."""
+    place = tmp_path / "registry"
+    place.mkdir()
+    shutil.copy(tables, place)
+    found = Registry.at(place)
+    found.prepare()
+    return found
+
+
 @pytest.fixture(scope="session")
 def verifier(registry: Registry):
     with registry.verifier() as running:

@@ -1,0 +1,110 @@
+"""`urlr tidy`: what earlier nights left that nothing needs any more."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from flows.nightly_command import add_store
+
+Say = Callable[[str], None]
+
+_TIDY = """\
+Tell which runs in the store nothing needs any more, and with --remove take them
+away. A run stays if it is one of the last N nights, if results, pages or shared
+features of it are named by the record of such a night, if a champion was made
+from it, or if it is the last night that ended well. Votes, features and the
+registry are never touched; every version can still be rolled back to.
+
+Without --remove nothing is changed. With it the store is held meanwhile, so that
+no night begins; a run whose removal is interrupted is removed the next time.
+"""
+
+_EXAMPLES = """\
+examples:
+  urlr tidy --store s3://team/urlr
+  urlr tidy --store s3://team/urlr --remove
+  urlr tidy --nights 365 --remove
+"""
+
+
+def add_tidy(commands: Any, *, say: Say) -> None:
+    """Add the command to the parser's."""
+    tidy = commands.add_parser(
+        "tidy",
+        help="remove what earlier nights left and nothing needs",
+        description=_TIDY,
+        epilog=_EXAMPLES,
+    )
+    tidy.set_defaults(run=lambda arguments: _tidy(arguments, say))
+    add_store(tidy)
+    tidy.add_argument(
+        "--nights",
+        metavar="N",
+        type=int,
+        help="nights that stay whole (default, and at least: those the gate looks back)",
+    )
+    tidy.add_argument("--remove", action="store_true", help="remove them")
+    tidy.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def _tidy(arguments: argparse.Namespace, say: Say) -> None:
+    from contextlib import ExitStack
+    from datetime import UTC, datetime
+
+    from flows.progress import ProgressLine
+    from tasks.lease import Holder, taken
+    from tasks.registry import Registry
+    from tasks.settings import load_settings
+    from tasks.store import Store
+    from tasks.tidy import objects_in, old_runs, remove_run
+    from urlr.errors import UrlrError
+    from urlr.ids import plural
+
+    settings = load_settings(store=arguments.store)
+    least = max(settings.gate.nights, 1)
+    nights = least if arguments.nights is None else arguments.nights
+    if nights < least:
+        raise UrlrError(
+            f"--nights {nights} is too few: the gate looks back {least} nights "
+            "(URLR_GATE__NIGHTS); give at least as many."
+        )
+    store = Store.at(settings.store, deadline=settings.call_deadline)
+    registry = Registry.at(settings.registry, artifacts=settings.artifacts)
+    with ProgressLine(quiet=arguments.quiet) as progress, ExitStack() as stack:
+        check = _nothing
+        if arguments.remove:
+            holder = Holder.here("tidy")
+            lease = stack.enter_context(
+                taken(store, holder, seconds=settings.lease, grace=settings.lease_grace)
+            )
+            check = lease.check
+        progress("looking at the runs", 0.0)
+        found = old_runs(store, registry, nights=nights, now=datetime.now(UTC))
+        sizes: dict[str, list[int]] = {}
+        for run, objects in objects_in(store, found.unneeded):
+            progress(f"run {run}", len(sizes) / len(found.unneeded))
+            sizes[run] = [one.size for one in objects]
+            if arguments.remove:
+                remove_run(store, run, check=check)
+    stay = f"{plural(len(found.recent), 'run')} of the last {plural(nights, 'night')} stay"
+    if found.needed:
+        stay += f", and {len(found.needed):,} older that something still rests on"
+    if not sizes:
+        say(f"No run on {store.url} can go: {stay}.")
+        return
+    size = sum(map(sum, sizes.values())) / 2**20
+    what = f"{plural(len(sizes), 'run')} ({min(sizes)} to {max(sizes)}), {size:,.1f} MiB in "
+    what += plural(sum(map(len, sizes.values())), "object")
+    if arguments.remove:
+        say(f"Removed {what}. {stay}.")
+    else:
+        say(f"{what}: nothing needs them. {stay}.")
+        given = "" if arguments.nights is None else f" --nights {nights}"
+        say(f"To remove them: urlr tidy --store {shlex.quote(settings.store)}{given} --remove")
+
+
+def _nothing() -> None:
+    """No lease to check."""
