@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from flows.ending import ended_by_signals
+from flows.ending import Ending, ended_by_signals
 from flows.fit_command import FILES, add_fit
 
 _ABOUT = f"""\
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # help and version that cannot be shown
         return _complain(error.strerror or str(error))
     except KeyboardInterrupt:
-        return _complain("stopped before the end.", code=130)
+        return _stopped()
 
 
 def _guarded(arguments: argparse.Namespace) -> int:
@@ -87,32 +87,39 @@ def _guarded(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         return _unexpected(error)
     run: Callable[[argparse.Namespace], int | None] = arguments.run
+    ending = Ending()
     try:
-        with ended_by_signals():
+        with ended_by_signals() as ending:
             return run(arguments) or 0
-    except UrlrError as error:
-        return _complain(str(error))
     except BrokenPipeError:
         raise
-    except OSError as error:
+    except UrlrError as error:
+        return _stopped() if ending.came else _complain(str(error))
+    except Exception as error:
+        return _stopped() if ending.explains(error) else _told(error)
+
+
+def _told(error: Exception) -> int:
+    """Say what went wrong outside of urlr's own care."""
+    if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}")
-    except MemoryError:
+    if isinstance(error, MemoryError):
         return _complain("not enough memory for this many votes and features.")
-    except Exception as error:
-        return _unexpected(error)
+    return _unexpected(error)
 
 
 def _unloaded(arguments: argparse.Namespace) -> int:
     """Run a command that is to say what cannot be loaded, and so loads what it needs itself."""
     run: Callable[[argparse.Namespace], int] = arguments.run
+    ending = Ending()
     try:
-        with ended_by_signals():
+        with ended_by_signals() as ending:
             return run(arguments)
     except OSError:
         raise
     except Exception as error:
-        return _unexpected(error)
+        return _stopped() if ending.explains(error) else _unexpected(error)
 
 
 @contextmanager
@@ -121,9 +128,7 @@ def _stopping_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(
-        signal.SIGINT, lambda *_: os._exit(_complain("stopped before the end.", code=130))
-    )
+    before = signal.signal(signal.SIGINT, lambda *_: os._exit(_stopped()))
     try:
         yield
     finally:
@@ -179,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     from flows.nightly_command import add_nightly_commands
     from flows.report_command import add_report
     from flows.study_command import add_study
+    from flows.tidy_command import add_tidy
 
     parser = _Parser(prog="urlr", description=_ABOUT, epilog=_EXAMPLES)
     parser.add_argument("--version", action=_Version, help="show the version and exit")
@@ -190,6 +196,7 @@ def _parser() -> argparse.ArgumentParser:
     add_nightly_commands(commands, say=_say)
     add_report(commands, say=_say)
     add_doctor(commands, say=_say)
+    add_tidy(commands, say=_say)
     add_study(commands, say=_say)
     return parser
 
@@ -254,6 +261,10 @@ def _say(text: str) -> None:
 def _complain(text: str, *, code: int = 1) -> int:
     _write(sys.stderr, [f"urlr: {text}"])
     return code
+
+
+def _stopped() -> int:
+    return _complain("stopped before the end.", code=130)
 
 
 def _unexpected(error: Exception) -> int:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from flows.nightly_command import add_store
+
 Say = Callable[[str], None]
 
 _DOCTOR = """\
@@ -48,11 +50,7 @@ def add_doctor(commands: Any, *, say: Say) -> None:
         epilog=_EXAMPLES,
     )
     doctor.set_defaults(run=lambda arguments: _doctor(arguments, say), loads=False)
-    doctor.add_argument(
-        "--store",
-        metavar="URL",
-        help="a directory or s3://bucket/prefix (default: URLR_STORE, else ./urlr-store)",
-    )
+    add_store(doctor)
     doctor.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 

@@ -14,21 +14,44 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+_RAISED = ("KeyboardInterrupt", "TerminationSignal")
+"""What signals raise, the latter where Prefect listens for them."""
+
+
+class Ending:
+    """Whether a signal came."""
+
+    came = False
+
+    def explains(self, error: Exception) -> bool:
+        """Whether an error is what other people's code made of a signal that met it.
+
+        Pydantic, for one, turns what is raised amid its work into an error of its own.
+        """
+        return self.came or any(name in str(error) for name in _RAISED)
+
+
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[Ending]:
     """Let SIGTERM end the block as Ctrl-C does, so that nothing half done is left behind."""
+    ending = Ending()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield ending
         return
 
     def end(number: int, frame: FrameType | None) -> None:
+        ending.came = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)
+    heard = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        heard.append(signal.SIGINT)
+    before = {number: signal.signal(number, end) for number in heard}
     try:
-        yield
+        yield ending
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def done_apart(work: Callable[[threading.Event], T], *, patience: float) -> T:

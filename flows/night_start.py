@@ -18,6 +18,7 @@ from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
 from tasks.registry import Registry
+from tasks.report.site import LATEST
 from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
 from tasks.settings import Settings, SettingsError
@@ -30,7 +31,7 @@ from urlr.settings import METHOD_VERSION
 Say = Callable[[str], None]
 
 STALE = timedelta(hours=1)
-"""Nobody takes so long to write a lease."""
+"""Nobody takes so long to write a lease, or the pointer to the newest report."""
 
 
 @contextmanager
@@ -235,7 +236,8 @@ def _sweep(store: Store, dead: tuple[str, ...]) -> None:
     now = datetime.now(UTC)
     for run in dead:  # the store is held, so that none of them is at work
         store.sweep(f"{RUNS}/{run}", before=now)
-    store.sweep(LEASE, before=now - STALE)
+    for place in (LEASE, LATEST.partition("/")[0]):
+        store.sweep(place, before=now - STALE)
 
 
 def _out_of_time(work: NightWork) -> None:

@@ -65,7 +65,7 @@ def add_nightly_commands(commands: Any, *, say: Say) -> None:
         epilog=_NIGHTLY_EXAMPLES,
     )
     nightly.set_defaults(run=lambda arguments: _nightly(arguments, say))
-    _add_store(nightly)
+    add_store(nightly)
     nightly.add_argument(
         "--only",
         metavar="A,B",
@@ -95,7 +95,7 @@ def add_nightly_commands(commands: Any, *, say: Say) -> None:
         "status", help="how the last night went and what is live", description=_STATUS
     )
     status.set_defaults(run=lambda arguments: _status(arguments, say))
-    _add_store(status)
+    add_store(status)
 
     models = commands.add_parser("models", help="what is in the registry", description=_MODELS)
     models.set_defaults(run=lambda arguments: _models(arguments, say))
@@ -113,14 +113,15 @@ def add_nightly_commands(commands: Any, *, say: Say) -> None:
 
     serve = commands.add_parser("serve", help="run nightly on a schedule", description=_SERVE)
     serve.set_defaults(run=lambda arguments: _serve(arguments, say))
-    _add_store(serve)
+    add_store(serve)
     serve.add_argument(
         "--cron", metavar="CRON", default="0 3 * * *", help='when (default: "0 3 * * *", at 3:00)'
     )
     serve.add_argument("--timezone", metavar="ZONE", default="UTC", help="of CRON (default: UTC)")
 
 
-def _add_store(command: Any) -> None:
+def add_store(command: Any) -> None:
+    """Add the option that names the store to a command's."""
     command.add_argument(
         "--store",
         metavar="URL",

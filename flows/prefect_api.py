@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -21,10 +22,17 @@ ANSWER = 15.0
 
 @contextmanager
 def with_prefect(progress: Progress) -> Iterator[None]:
-    """Prefect's API at PREFECT_API_URL, or one of our own that ends with the block."""
+    """Prefect's API at PREFECT_API_URL, or one of our own that ends with the block.
+
+    Raises
+    ------
+    NightError
+        It gives no answer, or went away while the block ran.
+    """
     from flows.nightly_command import quiet_environment
 
     quiet_environment()
+    logging.raiseExceptions = False  # Prefect's log would tell the terminal that its API is away
     address = os.environ.get("PREFECT_API_URL")
     what = (
         f"asking Prefect at {shown(redacted(address))}"
@@ -33,7 +41,18 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     )
     with _told_while_waiting(progress, what):
         check_api(address)
-    yield
+    from httpx import TransportError
+
+    try:
+        yield
+    except TransportError as error:
+        failure = NightError(
+            f"{_named(address)} went away in mid-run ({shown(redacted(str(error)), 200)}); what "
+            "was computed is kept: see that it runs, and start again."
+        )
+    else:
+        return
+    raise failure
 
 
 def check_api(address: str | None) -> None:
@@ -51,7 +70,7 @@ def check_api(address: str | None) -> None:
         failure = error
     if failure is None:
         return
-    where = f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
+    where = _named(address)
     if isinstance(failure, PrefectHTTPStatusError) and failure.response.status_code in (401, 403):
         raise NightError(f"{where} refuses us; check PREFECT_API_AUTH_STRING or PREFECT_API_KEY.")
     why = shown(redacted(str(failure)), 200) or type(failure).__name__
@@ -89,6 +108,10 @@ def outcome_of(state: Any, kind: type[T]) -> T:
     if isinstance(data, BaseException):
         raise data
     raise NightError(f"the flow ended as {state.name} without a result: {state.message}")
+
+
+def _named(address: str | None) -> str:
+    return f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
 
 
 @contextmanager

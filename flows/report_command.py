@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flows.nightly_command import add_store
+
 Say = Callable[[str], None]
 
 _REPORT = """\
@@ -37,11 +39,7 @@ def add_report(commands: Any, *, say: Say) -> None:
     )
     report.set_defaults(run=lambda arguments: _report(arguments, say))
     report.add_argument("name", metavar="RUN", nargs="?", help="a run, or how its name begins")
-    report.add_argument(
-        "--store",
-        metavar="URL",
-        help="a directory or s3://bucket/prefix (default: URLR_STORE, else ./urlr-store)",
-    )
+    add_store(report)
     report.add_argument(
         "--out", metavar="DIR", help="folder for the pages (default: urlr-report-RUN)"
     )

@@ -116,6 +116,9 @@ def survey(
     StoreError
         A dump cannot be had, or is not the one that was listed.
     """
+    for dump in dumps:
+        if table_format(dump.key, error=ReadError).layout != "parquet":
+            check_text_size(dump.size, store.address(dump.key))
     again = {
         dump.key: sum(map(len, _frames(store, dump, attribute))) for dump in _same(store, dumps)
     }
@@ -269,7 +272,6 @@ def _frames(store: Store, dump: Source, attribute: str) -> Iterator[pd.DataFrame
 def _tables(store: Store, dump: Source) -> Iterator[pd.DataFrame]:
     where = store.address(dump.key)
     if table_format(dump.key, error=ReadError).layout != "parquet":
-        check_text_size(dump.size, where)
         whole = table_of(store.read(dump.key, etag=dump.etag), where)
         for start in range(0, max(1, len(whole)), PIECE):
             yield whole.iloc[start : start + PIECE].reset_index(drop=True)

@@ -9,19 +9,22 @@ from __future__ import annotations
 import fcntl
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PREFIX = "urlr-workers-"
 _LOCK = "in-use"
+_STALE = 3600.0
+"""Seconds; nobody takes so long to lock what he has just made."""
 
 
 @contextmanager
 def scratch_directory() -> Iterator[str]:
     """An empty directory for the block; those of processes that were killed are removed."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if _is_left(path / _LOCK):
+        if _is_left(path):
             shutil.rmtree(path, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as place:
         made = Path(place) / "made"
@@ -31,11 +34,15 @@ def scratch_directory() -> Iterator[str]:
             yield place
 
 
-def _is_left(lock: Path) -> bool:
-    """Whether nobody holds a lock that somebody has held."""
+def _is_left(place: Path) -> bool:
+    """Whether nobody holds the lock that somebody has held, or there has been none for long."""
     try:
-        with lock.open() as file:
+        with (place / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # it is held, not ours, or not there yet
+    except FileNotFoundError:  # not yet, or a worker that died last made the directory again
+        with suppress(OSError):
+            return time.time() - place.stat().st_mtime > _STALE
+        return False
+    except OSError:  # it is held, or not ours
         return False
     return True

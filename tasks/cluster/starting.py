@@ -15,12 +15,14 @@ import re
 import signal
 import ssl
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tasks.cluster.fanout import FAREWELL, Cluster
+from tasks.cluster.fanout import FAREWELL, READY, Cluster
 from tasks.cluster.orders import ClusterError
 from tasks.cluster.scratch import scratch_directory
 from tasks.cluster.worker import LOUD, ONE_THREAD
@@ -146,26 +148,42 @@ def memory_limit(memory: str | None, workers: int) -> int:
 
 
 def _started(workers: int, limit: int, scratch: str) -> Any:
+    """The processes; started apart, since Ctrl-C amid that would leave some that nobody ends."""
     from distributed import LocalCluster
 
+    started: Future[Any] = Future()
+
+    def start() -> None:
+        try:
+            started.set_result(
+                LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=limit,
+                    host="127.0.0.1",
+                    protocol="tcp://",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL + 1,  # in workers, until they do so themselves
+                    local_directory=scratch,
+                    env=ONE_THREAD,
+                    config=_WORKER_SETTINGS,
+                    preload=["tasks.cluster.worker"],
+                    scheduler_kwargs={"allowed_failures": 0},
+                )
+            )
+        except BaseException as error:  # raised by whoever waits
+            started.set_exception(error)
+
+    threading.Thread(target=start, daemon=True).start()
     try:
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=limit,
-            host="127.0.0.1",
-            protocol="tcp://",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL + 1,  # in the workers, until they do so themselves
-            local_directory=scratch,
-            env=ONE_THREAD,
-            config=_WORKER_SETTINGS,
-            preload=["tasks.cluster.worker"],
-            scheduler_kwargs={"allowed_failures": 0},
-        )
+        return started.result()
     except (OSError, RuntimeError, TimeoutError) as error:
         why = shown(error, 200) or type(error).__name__
+    except BaseException:  # a signal
+        with suppress(Exception):  # that they did not start is no matter any more
+            _end(started.result(READY))
+        raise
     raise ClusterError(
         f"{plural(workers, 'worker')} could not be started ({why}); see whether memory and "
         "processes are left, or lower URLR_WORKERS."

@@ -303,18 +303,19 @@ def _refuse_no_database(path: Path) -> None:
             start = file.read(len(_SQLITE))
     except FileNotFoundError:
         failure = RegistryError(
-            f"there is no registry at {shown(path, 200)}; run a night first, or check --registry."
+            f"there is no registry at {shown(path, 200)}; run a night first, or check "
+            "URLR_REGISTRY."
         )
     except OSError as error:
         failure = RegistryError(
             f"the registry {shown(path, 200)} cannot be read ({shown(error.strerror, 100)}); "
-            "check --registry and its permissions."
+            "check URLR_REGISTRY and its permissions."
         )
     else:
         if start in (b"", _SQLITE):
             return
         failure = RegistryError(
-            f"{shown(path, 200)} is not a database of MLflow; check --registry."
+            f"{shown(path, 200)} is not a database of MLflow; check URLR_REGISTRY."
         )
     raise failure
 

@@ -110,11 +110,20 @@ def test_champions_score_by_workers_elsewhere_as_here_and_leave_the_store_as_it_
 
 
 def test_a_night_on_a_cluster_without_workers_ends_and_gives_the_store_back(place, tmp_path):
-    """Features are reduced before anything else, by whoever is there."""
+    """Features are reduced before anything else, by whoever is there.
+
+    The address is plain and not known for this machine's own, which a setting allows.
+    """
     before = {one.key for one in place.store.list("runs")}
     settings = {"URLR_SHARED_COMPONENTS": "2", "URLR_NIGHT_DEADLINE": "3"}
     with dask_cluster(tmp_path, []) as deserted:
-        done = place.urlr("nightly", "--quiet", URLR_DASK_ADDRESS=deserted.address, **settings)
+        plain = {
+            "URLR_DASK_ADDRESS": deserted.address.replace("127.0.0.1", "0.0.0.0"),
+            "URLR_DASK_PLAIN": "true",
+        }
+        done = place.urlr("nightly", "--quiet", **plain, **settings)
+    assert plain["URLR_DASK_ADDRESS"].startswith("tcp://0.0.0.0:")
+    assert "not encrypted" not in done.stderr
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("urlr: ")

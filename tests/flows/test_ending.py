@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from flows.ending import done_apart, ended_by_signals
+from flows.ending import Ending, done_apart, ended_by_signals
 
 
 def told_by(number: int, work, *, patience: float) -> None:
@@ -46,3 +46,27 @@ def test_what_work_gives_or_raises_comes_back():
     assert done_apart(lambda told: 7, patience=0.0) == 7
     with pytest.raises(ZeroDivisionError):
         done_apart(lambda told: 1 // 0, patience=0.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_error_that_other_code_made_of_a_signal_is_told_from_others(number):
+    """As pydantic does, which turns whatever is raised amid its work into an error of its own."""
+    with ended_by_signals() as ending:
+        assert not ending.explains(ValueError("no signal came"))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        assert ending.explains(ValueError("whatever it is"))
+
+
+def test_an_error_made_of_a_signal_that_prefect_heard_is_told_by_its_text():
+    assert Ending().explains(ValueError("Error calling function `f`: TerminationSignal: "))
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with ended_by_signals() as ending:
+            os.kill(os.getpid(), signal.SIGINT)
+        assert not ending.came
+    finally:
+        signal.signal(signal.SIGINT, before)
