@@ -4,9 +4,12 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 STORAGE = {"fsspec", "s3fs", "boto3", "botocore", "aiobotocore", "aiohttp"}
@@ -63,9 +66,14 @@ def test_tasks_know_no_flow(path):
     assert "flows" not in imported(everywhere(path))
 
 
+@pytest.mark.parametrize("path", modules("tasks"), ids=named)
+def test_tasks_know_no_prefect(path):
+    assert "prefect" not in imported(everywhere(path))
+
+
 @pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
 def test_one_module_knows_the_object_storage(path):
-    assert not imported(everywhere(path)) & STORAGE or named(path) == "tasks/store.py"
+    assert not imported(everywhere(path)) & STORAGE or named(path) == "tasks/bucket.py"
 
 
 @pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
@@ -107,7 +115,7 @@ def test_the_method_opens_no_file(path):
 
 
 def test_a_store_in_a_directory_loads_no_object_storage():
-    tree = ast.parse((ROOT / "tasks" / "store.py").read_text())
+    tree = ast.parse((ROOT / "tasks" / "bucket.py").read_text())
     assert not imported(at_import(tree)) & STORAGE
 
 
@@ -145,3 +153,32 @@ def test_checks_load_nothing_heavy_at_first_since_they_may_have_to_say_that_it_c
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def asked_for(name: str, *extras: str) -> dict[str, str]:
+    """Versions installed here of all that a package asks for, and that those ask for in turn."""
+    found: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    waiting = [(name, extra) for extra in ("", *extras)]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        for line in metadata.requires(one[0]) or []:
+            wanted = Requirement(line)
+            if wanted.marker is not None and not wanted.marker.evaluate({"extra": one[1]}):
+                continue
+            known = canonicalize_name(wanted.name)
+            found[known] = metadata.version(known)
+            waiting += [(known, extra) for extra in ("", *wanted.extras)]
+    return found
+
+
+def test_every_package_is_pinned_as_it_is_installed():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    pinned = {canonicalize_name(name): version for name, version in pins}
+    installed = asked_for("urlr", "dev")
+    assert {"numpy", "prefect", "mlflow", "pytest"} <= set(installed)
+    assert {name: pinned.get(name) for name in installed} == installed

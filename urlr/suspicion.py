@@ -70,7 +70,7 @@ def error_rates(
     ----------
     margin
         (n_rows,) log-odds that the winner is the better one, by models fitted without any vote on
-        one of the two items, so that nobody, alone or with others, can validate himself.
+        one of the two items, so that no number of votes on a pair speaks for these votes.
     counted
         (n_rows,) decided votes that have such a margin.
     annotator

@@ -62,6 +62,24 @@ def test_an_attribute_called_index_has_a_page_beside_the_overview(written):
     assert {"index.html", "of-index.html", "of-photos.smiling.html"} <= set(files)
 
 
+def test_results_that_have_nothing_for_a_page_have_none_and_the_overview_is_made(tmp_path):
+    """As those of a urlr that made no pages yet."""
+    store = Store.at(tmp_path)
+    older = entry("older", day=15, place=f"runs/{run_of(15)}/attributes/older", key="k")
+    store.create(f"{older.place}/result.json", b"{}")
+    assert write_page(store, older, run=older.run, night=date(2026, 11, 15)) is None
+    last = night(older, with_results(store, "newer", 15), day=15)
+    write_overview(store, last, [], now=NOON, metrics=b"")
+    files = {file.name: file.data for file in whole_site(store, last, [], rebuilt=NOON)}
+    assert {name for name in files if name.startswith("of-") and name.endswith(".html")} == {
+        "of-newer.html"
+    }
+    for overview in (files["index.html"], store.read(report_key(last.run, "index.html"))):
+        assert b'"older"' in overview
+        assert b"of-older" not in overview
+        assert b"of-newer.html" in overview
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_of_an_earlier_night_leads_to_the_newest_report(written, browser_page, name):
     browser_page.goto((written.home / LATEST).as_uri())

@@ -16,11 +16,14 @@ from judge import Seen
 _VARYING = (
     (r"s3://test-[0-9a-f]+/some/where", "s3://team/urlr"),
     (r"/[^\s;:,`']*?/(store|work)(?=[/\s;:,`'\)]|$)", r"\1"),
+    (r"/\S*?/pytest-of-[^/\s]+/(?:[^/\s]+/)+(?=[^/\s]*)", ""),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:9000"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{6}", "20261101T020000Z-0a1b2c"),
     (r"process \d+", "process 4711"),
     (r" on [\w.-]+ \(process", " on this-machine (process"),
     (r"item-\d+", "item-000"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "2026-11-01 02:00:00 UTC"),
+    (r"\.urlr-[0-9a-f]{8,}\.tmp", ".urlr-0a1b2c.tmp"),
 )
 
 

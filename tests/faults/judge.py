@@ -106,10 +106,17 @@ def judge_entry(night: Night, done: Done, attribute: str, *, outcome: str, said:
 
 
 def champions_serve(site: Site) -> None:
-    """Every champion is whole, verified anew, and predicts for whoever loads it by MLflow."""
-    if not (site.command.work / "urlr-registry").exists():
+    """Every champion is whole, verified anew, and predicts for whoever loads it by MLflow.
+
+    Whatever had one has one still: that of before, or a later one.
+    """
+    if not site.has_registry:
         return
     champions = site.registry.champions()
+    for name, number in site.served.items():
+        assert name in champions, f"{name} has no champion any more"
+        assert champions[name].number >= number, name
+    site.served = {name: one.number for name, one in champions.items()}
     for name, version in champions.items():
         site.registry.prove(name, version.number, version.digest, exact=True)
     predicted = site.predicted()

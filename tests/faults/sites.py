@@ -55,6 +55,8 @@ class Site:
     """Digests of all inputs, as they were put."""
     started: list[str] = field(default_factory=list)
     """Runs there were before the last night."""
+    served: dict[str, int] = field(default_factory=dict)
+    """The version of each attribute that was live when it was last looked at."""
 
     def put(self, key: str, data: bytes, server: S3Server | None = None) -> None:
         """Deliver an object; with a server past our own store, which refuses some keys."""
@@ -75,9 +77,12 @@ class Site:
     def night(self, *options: str, faults: tuple[Fault, ...] = (), **environment: str) -> Done:
         """Run `urlr nightly` to its end."""
         self.started = names_of(self.store)
-        return self.command(
+        done = self.command(
             "nightly", "--store", self.store.url, *options, faults=faults, **environment
         )
+        known = () if self.record is None else self.record.entries.values()
+        self.served |= {one.attribute: one.live for one in known if one.live is not None}
+        return done
 
     @property
     def record(self) -> Night | None:
@@ -87,8 +92,17 @@ class Site:
 
     @property
     def registry(self) -> Registry:
-        """Where the command has it by default."""
-        return Registry.at(self.command.work / "urlr-registry")
+        """Where the command has it: a server, or by default a directory."""
+        return Registry.at(self._server or self.command.work / "urlr-registry")
+
+    @property
+    def has_registry(self) -> bool:
+        """Whether any night has come so far as to open it."""
+        return bool(self._server) or (self.command.work / "urlr-registry").exists()
+
+    @property
+    def _server(self) -> str:
+        return self.command.environment.get("MLFLOW_TRACKING_URI", "")
 
     def inputs(self) -> dict[str, str]:
         """Digests of what lies where votes, features and truth are delivered."""

@@ -28,12 +28,12 @@ g. running again without the fault gives the bytes of a clean run;
 h. no secret is in any log, state, parameter, report, database or error;
 i. no process, port, lock or temporary file is left over.
 
-Bombs, clocks, malicious models, slips at the keyboard, sockets and nights that cannot begin are no
-whole nights: their own tests ask for what applies of this.
+Bombs by themselves, clocks, models that are loaded, slips at the keyboard, sockets and nights that
+cannot begin are no whole nights: their own tests ask for what applies of this.
 
 The table is made by `make faults`: the quick cases, which are part of `make test`, and the long
-ones of `make soak` as far as they were run. Nothing in it is written by hand. Addresses, runs and
-processes in it have names that do not change.
+ones of `make soak`. Nothing in it is written by hand. Addresses, runs, times and processes in it
+have names that do not change.
 """
 
 

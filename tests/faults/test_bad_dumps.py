@@ -136,6 +136,8 @@ def test_all_rows_of_what_was_read_are_accounted_for(nights):
     assert entries["delivered-twice"].rows["skipped"] == N_VOTES
     assert entries["some-rows-bad"].rows["rejected"] == 7
     assert {entries[name].rows["read"] for name in HEALTHY} == {N_VOTES}
+    assert entries["most-rows-bad"].unused_rows == N_VOTES
+    assert entries["broken-gzip"].unused_rows is None, "nobody knows how many there are"
 
 
 def test_what_makes_no_difference_has_the_bytes_of_a_clean_run(nights):

@@ -84,7 +84,9 @@ CASES: dict[str, Case] = {
     ),
     "slow reads": Case("delay", *PUBLISHED, times=2),
     "a read is never answered": Case(
-        "hang", "failed", r"/1\.csv: the store at .* did not answer within .*; check the"
+        "hang",
+        "failed",
+        rf"/1\.csv: the store at .* did not answer within [0-{CALL}](\.\d+)? seconds; check the",
     ),
     "a burst of 503 on writes": Case("refuse", *PUBLISHED, "PUT", RESULTS, times=2),
     "a burst of 500 on writes": Case("refuse", *PUBLISHED, "PUT", RESULTS, times=2, status=500),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from cases import passed
 from judge import Bytes, Seen, judge_again
-from kills import NEW, OLD, Kill, Killed, killed_one_after_the_other, two_clean_nights
+from kills import NEW, OLD, Kill, Killed, killed_one_after_the_other
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 
@@ -35,23 +35,16 @@ STEPS = {
 
 
 @pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> Bytes:
-    return two_clean_nights(tmp_path_factory.mktemp("clean"), prefect_api)
-
-
-@pytest.fixture(scope="module")
-def story(
-    tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi, clean: Bytes
-) -> Iterator[Killed]:
+def story(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> Iterator[Killed]:
     place = tmp_path_factory.mktemp("killed")
     with killed_one_after_the_other(place, prefect_api, STEPS) as killed:
         yield killed
 
 
 @pytest.fixture(scope="module")
-def night(story: Killed, clean: Bytes) -> Night:
+def night(story: Killed, two_clean_nights: Bytes) -> Night:
     """The night after all of them."""
-    return judge_again(story.site, story.last, clean)
+    return judge_again(story.site, story.last, two_clean_nights)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -173,3 +173,14 @@ def test_control_signs_of_ids_never_reach_the_terminal(command):
     assert command("fit", "v.csv", "f.csv", "--out", "with") == 0
     assert command("score", "with", "f.csv", "--out", "s.csv") == 0
     assert all(line.isprintable() for line in command.out.split("\n"))
+
+
+def test_seconds_and_sides_of_a_file_reach_the_annotators(command):
+    rows = [("a", "b", "ann", "a", 1.0), ("b", "c", "ann", "b", 2.0), ("a", "c", "ann", "c", 6.0)]
+    rows += [("a", "b", "bob", "b", 4.0), ("b", "c", "bob", "c", 4.0)]
+    frame = pd.DataFrame(rows, columns=["winner", "loser", "annotator", "left", "seconds"])
+    write_table(frame, "v.csv")
+    assert command("fit", "v.csv", "--out", "out", "--replicates", "0") == 0, command.err
+    found = read_table("out/annotators.csv").set_index("annotator")
+    assert found["seconds"].to_dict() == {"ann": 2.0, "bob": 4.0}
+    assert found["left"].round(3).to_dict() == {"ann": 0.667, "bob": 0.0}

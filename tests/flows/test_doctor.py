@@ -18,6 +18,7 @@ from s3_proxy import Rule, faulty
 from storage import free_ports
 
 from flows.doctor_command import _IMPATIENT
+from tasks.doctor.champions import MOST
 from tasks.registry import Registry
 from tasks.store import Store
 
@@ -101,6 +102,20 @@ def test_a_directory_with_votes_is_well_and_stays_as_it_is(doctor):
     assert "agree within a second" in doctor.said("clock", "ok")
     assert doctor.said("store", "warning") == ""
     assert files() == before
+
+
+def test_lines_and_the_object_say_the_same_and_the_last_line_that_all_is_well(doctor, command):
+    Store.at("store").create("votes/smiling/1.csv", VOTES)
+    assert doctor("--store", "store") == 0
+    assert command("doctor", "--store", "store") == 0
+    *lines, last = command.out.splitlines()
+    assert last == "All is well."
+    assert [line.split()[:2] for line in lines] == [
+        [one["state"], one["check"]] for one in doctor.findings
+    ]
+    for line, one in zip(lines, doctor.findings, strict=True):
+        if one["check"] != "disk":  # on which somebody may write meanwhile
+            assert line == f"{one['state']:<8} {one['check']:<9} {one['found']}."
 
 
 def test_each_finding_is_one_line_that_begins_with_its_state(command, doctor):
@@ -308,10 +323,17 @@ def test_a_record_of_a_champion_that_cannot_be_read_is_a_warning(doctor, champio
 
 
 def test_no_more_champions_are_loaded_than_it_says(doctor, champions, monkeypatch):
+    assert MOST == 20
     monkeypatch.setattr("tasks.doctor.champions.MOST", 1)
+    first, last = (champions.champion(name) for name in ("smiling", "food/sweet"))
+    (kept(first) / "model" / "model.npz").write_bytes(b"broken")
     assert doctor() == 0
     said = doctor.said("registry", "ok")
     assert "2 champions, of which the 1 that moved last were loaded" in said
+    (kept(last) / "model" / "model.npz").write_bytes(b"broken")
+    assert doctor() == 1
+    assert "champion of food/sweet: " in doctor.said("registry", "problem")
+    assert "champion of smiling: " not in doctor.said("registry", "problem")
 
 
 def test_a_file_that_is_no_registry_is_a_problem(doctor):

@@ -1,14 +1,18 @@
-"""Every command that the documents tell people to type is one that `urlr` takes."""
+"""What the documents tell people to type or to set is what `urlr` takes."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
 
 from flows.cli import _parser
+from urlr.settings import FitSettings
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/**/*.md")])
@@ -89,3 +93,19 @@ def test_commands_are_found_in_blocks_and_between_backticks_and_automations_are_
 
 def test_the_runbook_the_pipeline_and_the_first_page_all_have_commands():
     assert {"README.md", "docs/nightly.md", "docs/operations.md"} <= {name for name, _ in FOUND}
+
+
+def test_the_settings_of_the_first_page_are_those_of_the_method():
+    """Each name is a setting, none is left out, and defaults written as values are so."""
+    page = (ROOT / "README.md").read_text()
+    table = page[page.index("| setting | default |") : page.index("## On the command line")]
+    told: set[str] = set()
+    for row in table.splitlines()[2:]:
+        if not row.startswith("| "):
+            continue
+        names, default = row.split(" | ")[:2]
+        for name in re.findall(r"`(\w+)`", names):
+            told.add(name)
+            with suppress(ValueError, SyntaxError):  # else it is told in words
+                assert getattr(FitSettings(), name) == ast.literal_eval(default.strip("`")), name
+    assert told == {field.name for field in fields(FitSettings)}

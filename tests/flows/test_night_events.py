@@ -22,6 +22,9 @@ NIGHTS = {
     "failed": recorded(4, state="Failed", reason="0 of 2 attributes done\n\x1b[31m"),
     "many held": recorded(5, *(judged(f"a{k:03d}", BETTER) for k in range(60))),
     "worse": recorded(6, judged(HOSTILE, WORSE, outcome="published"), judged("good", BETTER)),
+    "many worse": recorded(
+        12, *(judged(f"a{k:03d}", WORSE, outcome="published") for k in range(60))
+    ),
     "old": backfill(7, of=2),
     "partial": recorded(8, state="Partial"),
     "missed": backfill(10, of=9),
@@ -95,6 +98,16 @@ def test_at_most_fifty_held_models_are_told_of_and_all_are_counted(told):
     [one] = [each for each in told["many held"] if each["event"] == "urlr.night.attention"]
     assert one["payload"]["held"] == 60
     assert one["payload"]["held_names"].endswith("a009 and 50 more")
+
+
+def test_at_most_fifty_models_that_got_worse_are_told_of_and_all_are_counted(told):
+    assert kinds(told["many worse"]) == {
+        "urlr.night.published": 1,
+        "urlr.tau.regressed": 50,
+        "urlr.night.attention": 1,
+    }
+    [one] = [each for each in told["many worse"] if each["event"] == "urlr.night.attention"]
+    assert (one["payload"]["held"], one["payload"]["regressed"]) == (0, 60)
 
 
 def test_a_model_that_got_worse_is_told_of_also_when_it_was_published(told):

@@ -12,8 +12,10 @@ from recorded_nights import kept
 
 from flows.night_report import night_text, tau_rows, tau_table
 from flows.status import status_of
+from tasks.lease import Holder, taken
 from tasks.report.site import head_of
 from tasks.results import Night
+from tasks.runs import Started, note_start
 from tasks.settings import Settings
 from tasks.store import Store
 
@@ -97,3 +99,19 @@ def test_status_asks_for_the_same_night_again_and_others_for_tonight(tmp_path):
     usual = ["urlr", "nightly", "--store", store.url, "--only"]
     assert sorted(commands) == [[*usual, "before"], [*usual, "then", "--as-of", "2026-11-01"]]
     assert run_of(16) in status_of(settings).text
+
+
+def test_status_tells_a_run_at_work_from_one_that_ended_without_a_word(tmp_path):
+    store = Store.at(tmp_path / "store")
+    settings = Settings(store=store.url, registry=str(tmp_path / "registry"))
+    run = run_of(17)
+    note_start(store, Started(run, "here", 1, AS_OF, None))
+    with taken(store, Holder.here(run)):
+        at_work = status_of(settings).text
+    assert at_work.startswith(f"Running: {run} on ")
+    assert "without a word" not in at_work
+    dead = f"1 run ended without a word ({run}); urlr nightly takes up what they left."
+    assert status_of(settings).text.splitlines()[:2] == [dead, "No night has finished yet."]
+    kept(store, night(entry("well"), day=16))
+    after = status_of(settings).text.splitlines()
+    assert (after[0], after[1].split(",")[0]) == (dead, f"Night of 2026-11-16 (run {run_of(16)})")

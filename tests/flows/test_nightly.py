@@ -41,8 +41,13 @@ class Life:
     nights: tuple[Ran, ...]
     versions: tuple[dict[str, list[int]], ...]
     moves: tuple[dict[str, list[Move]], ...]
-    inputs: dict[str, str]
-    """ETags of all that lay in the store before the last two nights, by key."""
+    before: tuple[dict[str, str], ...]
+    """ETags of all that lay in the store before each night, by key."""
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """ETags of all that lay in the store before the last night."""
+        return self.before[-1]
 
     def results(self, night: int) -> dict[str, Result]:
         """Of what was computed that night."""
@@ -63,16 +68,21 @@ def life(new_place, new_bucket, s3_server) -> Iterator[Life]:
             URLR_WORKERS="2",
             **s3_server.environment,
         )
-        planted, nights, versions, moves = [], [], [], []
+        planted, nights, versions, moves, before = [], [], [], [], []
         for write in (write_night_one, write_night_two, None):
             if write is not None:
                 planted.append(write(place.store))
-            inputs = etags(place.store)
+            before.append(etags(place.store))
             nights.append(place.night())
             versions.append(place.versions())
             moves.append({name: place.registry.history(name) for name in versions[-1]})
         yield Life(
-            place, (*planted, planted[-1]), tuple(nights), tuple(versions), tuple(moves), inputs
+            place,
+            (*planted, planted[-1]),
+            tuple(nights),
+            tuple(versions),
+            tuple(moves),
+            tuple(before),
         )
 
 
@@ -192,6 +202,18 @@ def test_the_record_says_what_is_new_and_what_serves(life):
     assert held.new_people == 3
 
 
+def test_the_record_says_how_long_every_stage_took(life):
+    always = {"discover", "registry", "workers", "attributes", "all"}
+    first, second, third = (ran.night.stages for ran in life.nights)
+    assert set(first) == set(second) == always | {"fits", "publishing"}
+    assert set(third) == always, "nothing was fitted"
+    for stages in (first, second, third):
+        apart = {name: stages[name] for name in always - {"all"}}
+        assert all(seconds >= 0 for seconds in stages.values())
+        assert sum(apart.values()) <= stages["all"]
+        assert max(stages.get("fits", 0.0), stages.get("publishing", 0.0)) <= apart["attributes"]
+
+
 def test_the_record_says_since_which_night_something_is_behind(life):
     first, second, third = (ran.night for ran in life.nights)
     for night in (second, third):
@@ -233,7 +255,7 @@ def test_the_campaign_convinces_the_votes_and_not_the_people(life):
     assert entry.difference.plain.value > 0.1
     assert entry.difference.by_person.high < 0
     assert (entry.version, entry.replaced) == (2, 1)
-    assert life.place.champions()[CAMPAIGN] == 1
+    assert life.place.registry.look(CAMPAIGN).aliases == {"champion": 1, "challenger": 2}
 
 
 def test_too_few_votes_are_held_and_never_champion(life):
@@ -380,13 +402,23 @@ def test_the_champion_serves_people_who_never_heard_of_urlr(life):
     pd.testing.assert_series_equal(ours["score"].sort_index(), theirs["score"].sort_index())
 
 
+def test_models_lie_where_the_settings_say(life):
+    place = life.place
+    where = f"{place.environment['URLR_ARTIFACTS']}/"
+    assert where.startswith("s3://")
+    champions = place.registry.champions()
+    assert len(champions) > 15
+    assert [name for name, one in champions.items() if not one.files.startswith(where)] == []
+
+
 def test_a_night_writes_results_and_its_lease_and_touches_no_input(life):
     now = etags(life.place.store)
     ours = {key for key in now if key.startswith(("runs/", "lease/"))} | {"report/latest.html"}
     theirs = {key for key in life.inputs if not key.startswith(("runs/", "lease/", "report/"))}
     assert set(now) - ours == theirs == {key for one in life.planted for key in one.keys}
-    earlier = {key for key in life.inputs if not key.startswith(("lease/", "report/"))}
-    assert {key: now[key] for key in earlier} == {key: life.inputs[key] for key in earlier}
+    for before in life.before:
+        earlier = {key for key in before if not key.startswith(("lease/", "report/"))}
+        assert {key: now[key] for key in earlier} == {key: before[key] for key in earlier}
 
 
 def test_only_our_own_lines_are_on_standard_error(life):

@@ -25,6 +25,7 @@ from tasks.gather import LATER
 from tasks.names import encoded
 from tasks.read import table_of
 from tasks.registry import Move, Registry
+from tasks.report.site import LATEST, report_key
 
 pytestmark = MLFLOW_WARNS
 
@@ -41,10 +42,14 @@ class Chain:
     place: Place
     nights: dict[str, Ran] = field(default_factory=dict)
     versions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    pointers: dict[str, str] = field(default_factory=dict)
+    """What leads to the latest report, after each; empty if there is none."""
 
     def add(self, name: str, *options: str, **settings: str) -> None:
         self.nights[name] = self.place.night(*options, **settings)
         self.versions[name] = self.place.versions()
+        there = self.place.store.list(LATEST.partition("/")[0])
+        self.pointers[name] = self.place.store.read(LATEST).decode() if there else ""
 
 
 def small_place(new_place: Callable[..., Place], **settings: str) -> Place:
@@ -93,7 +98,7 @@ def choosing(chain: Chain) -> None:
     chain.add("dry", "--dry-run")
     chain.add("real")
     chain.add("forced", "--only", FEW, "--force")
-    chain.add("past", "--only", SMILING, "--as-of", "2024-01-05")
+    chain.add("past", "--as-of", "2024-01-05")
     chain.add("after the past")
 
 
@@ -238,6 +243,26 @@ def test_a_night_after_one_of_the_past_counts_all_votes_again(chosen):
     for name in ALL:
         ours, theirs = ran.entry(name), before.entry(name)
         assert (ours.key, ours.rows, ours.verdict) == (theirs.key, theirs.rows, theirs.verdict)
+
+
+def test_the_pointer_leads_to_the_newest_whole_night_and_every_run_has_its_report(chosen):
+    """A dry run, some attributes alone and a night of the past leave it where it was."""
+    runs = {name: ran.night.run for name, ran in chosen.nights.items()}
+    leads_to = {
+        name: [other for other, run in runs.items() if run in pointer]
+        for name, pointer in chosen.pointers.items()
+    }
+    assert chosen.pointers["dry"] == ""
+    assert leads_to == {
+        "dry": [],
+        "real": ["real"],
+        "forced": ["real"],
+        "past": ["real"],
+        "after the past": ["after the past"],
+    }
+    for run in runs.values():
+        overview = chosen.place.store.read(report_key(run, "index.html"))
+        assert run in overview.decode()
 
 
 def test_other_rules_of_the_gate_decide_anew_on_what_was_held(changed):

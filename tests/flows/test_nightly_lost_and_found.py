@@ -1,4 +1,4 @@
-"""Nights on one attribute: a truth that comes later, a judge that is lost and put back, no time."""
+"""Nights on one attribute: no time, a late truth, a judge lost and put back, a dump cut off."""
 
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from tasks.write import table_bytes
 pytestmark = MLFLOW_WARNS
 
 DUMP = f"votes/{PLAIN}/2024-01.parquet"
+CUT_OFF = f"votes/{PLAIN}/2024-02.parquet"
 ONLY = ("--only", PLAIN)
 
 
@@ -48,6 +49,8 @@ def story(new_place) -> Story:
     told.add("still lost")
     store.create(judge, kept)
     told.add("judge found")
+    store.create(CUT_OFF, store.read(DUMP)[:-100])
+    told.add("cut off")
     return told
 
 
@@ -75,3 +78,14 @@ def test_a_challenger_of_a_champion_without_judge_is_held_until_it_is_put_back(s
     assert (found.computed, found.rival_lost) == (False, False)
     assert found.difference is not None
     assert found.version == lost.version == still.version
+
+
+def test_a_dump_that_cannot_be_read_fails_its_attribute_and_the_champion_serves_on(story):
+    before, ran = story.nights["judge found"].entry(PLAIN), story.nights["cut off"]
+    entry = ran.entry(PLAIN)
+    assert (ran.code, ran.night.state, entry.outcome) == (1, "Failed", "failed")
+    assert entry.reason.startswith(f"{story.place.store.address(CUT_OFF)} is cut off")
+    registry = story.place.registry
+    champion = registry.champion(PLAIN)
+    assert champion.number == entry.live == before.live
+    assert len(registry.fetch(champion).scores) == 12

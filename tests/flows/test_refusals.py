@@ -190,6 +190,10 @@ def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
         second.complaint
     )
     assert "wait for it to end" in second.complaint
+    shown = [one for one in runs_on(prefect_address, store.url) if "deployment_id" in one]
+    assert {one["state_type"] for one in shown} == {"RUNNING", "FAILED"}
+    [refused] = [one["state"] for one in shown if one["state_type"] == "FAILED"]
+    assert f"is held by run {lease.run} " in refused["message"]
     new = set(keys_of(store)) - set(before)
     assert {key for key in new if not key.startswith(f"runs/{lease.run}/")} == set()
 

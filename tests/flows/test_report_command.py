@@ -70,6 +70,19 @@ def test_without_a_name_the_newest_night_of_all_attributes_is_taken(command, sto
         assert overview(night.run)["run"] == night.run
 
 
+def test_a_run_is_named_by_how_its_name_begins_unless_two_begin_so(command, store):
+    for night in (recorded(1), recorded(2), recorded(12)):
+        kept(store, night)
+    begins = recorded(2).run[:8]
+    assert begins == "20261102"
+    assert command("report", begins, "--store", store.url, "--out", "site", "--quiet") == 0
+    assert overview("site")["run"] == recorded(2).run
+    said = command.refusal("report", "2026110", "--store", store.url, "--quiet")
+    assert f"2 runs begin with 2026110 on {store.url}; there are: " in said
+    assert recorded(1).run in said
+    assert recorded(12).run not in said
+
+
 def test_where_there_is_no_night_of_all_attributes_that_is_said(command, store):
     kept(store, recorded(3, only=("a",)))
     assert "no night of all attributes has finished" in command.refusal(

@@ -97,3 +97,17 @@ def test_a_scoring_that_is_stopped_leaves_no_output_and_no_process(
     assert (done.code, done.out) == (130, ""), done
     assert done.complaint == "urlr: stopped before the end."
     assert list(urlr.work.iterdir()) == []
+
+
+def test_a_scoring_that_takes_longer_than_a_night_may_is_given_up(place, urlr: Urlr, tmp_path):
+    hang = Fault("tasks.score:_scores", "hang", tmp_path / "marks")
+    features, registry = (place.directory / name for name in ("features.parquet", "urlr-registry"))
+    done = urlr(
+        *("score", str(features), "--out", "scores.parquet", "--quiet"),
+        faults=(hang,),
+        URLR_REGISTRY=str(registry),
+        URLR_NIGHT_DEADLINE="1",
+    )
+    assert (done.code, done.out) == (1, ""), done
+    assert done.complaint.startswith("urlr: scoring did not end within 1 seconds and was given up")
+    assert list(urlr.work.iterdir()) == []

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from commands import Done, Fault, command_in
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
+from tasks.metrics import TEXTFILE
 from tasks.registry import Registry
-from tasks.report.site import LATEST
+from tasks.report.site import LATEST, METRICS, report_key
 from tasks.results import Night
 from tasks.runs import names_of, read_night
 from tasks.store import Store
@@ -21,12 +23,15 @@ PAGELESS, UNPUBLISHED = "smiling", "calm"
 
 @dataclass(frozen=True)
 class Nights:
-    """A night in which pages, report and a registration fail, and the one after it."""
+    """A night in which pages, report and a registration fail, the one after it, and a dry run."""
 
     store: Store
     registry: Registry
     done: tuple[Done, Done]
     nights: tuple[Night, Night]
+    dashboards: Path
+    """What Prometheus reads, after the dry run."""
+    dry: Night
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +59,11 @@ def two(tmp_path_factory: pytest.TempPathFactory, prefect_address: str) -> Itera
         found = [read_night(store, run) for run in reversed(names_of(store))]
         nights = tuple(one for one in found if one is not None)
         assert len(nights) == 2, (first, second)
+        dry = command("nightly", "--store", store.url, "--dry-run")
+        last = read_night(store, names_of(store)[0])
+        assert last is not None, dry
         registry = Registry.at(command.work / "urlr-registry")
-        yield Nights(store, registry, (first, second), nights)
+        yield Nights(store, registry, (first, second), nights, place / TEXTFILE, last)
     finally:
         command.close()
 
@@ -90,3 +98,10 @@ def test_what_could_not_be_registered_is_published_the_next_night_without_fittin
 def test_the_next_night_is_whole_and_pointed_to(two):
     assert (two.nights[1].state, two.done[1].code) == ("Completed", 0)
     assert two.nights[1].run.encode() in two.store.read(LATEST)
+
+
+def test_dashboards_are_told_the_figures_of_the_last_night_and_none_of_a_dry_run(two):
+    assert two.dry.dry
+    figures = [two.store.read(report_key(night.run, METRICS)) for night in (two.nights[1], two.dry)]
+    assert figures[0] != figures[1]
+    assert two.dashboards.read_bytes() == figures[0]

@@ -57,6 +57,7 @@ def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_a
         (["image", "--data", "nowhere"], "--data nowhere is no folder."),
         (["image", "--data", "."], "has no table 'items'"),
         (["quality"], "quality run on real votes only; give their folder with --data."),
+        (["arguments"], "arguments run on real votes only; give their folder with --data."),
         (["figure2", "--workers", "0"], "--workers 0 can do nothing"),
     ],
 )

@@ -21,6 +21,7 @@ from judge import Seen
 
 from tasks.discover import Source
 from tasks.gather import gather_votes
+from tasks.large_votes import survey
 from tasks.limits import LARGEST_TEXT, LONGEST_LINE, ReadError, check_lines, unpacked
 from tasks.parquet_limits import LARGEST_TABLE
 from tasks.read import table_of
@@ -165,14 +166,22 @@ def test_what_unpacks_to_more_than_text_may_have_is_refused_whatever_its_ratio()
         unpacked(packed, "v.csv.gz", most=2999)
 
 
-def test_votes_in_a_store_are_refused_before_they_are_fetched(tmp_path):
+def surveyed(store: Store, dumps: list[Source], *, attribute: str) -> None:
+    """As votes are read that are worked on part by part."""
+    survey(store, dumps, attribute=attribute, as_of=None, n_rows=1)
+
+
+@pytest.mark.parametrize("reading", [gather_votes, surveyed])
+def test_votes_in_a_store_are_refused_before_they_are_fetched(tmp_path, monkeypatch, reading):
     (tmp_path / "votes" / "a").mkdir(parents=True)
     with (tmp_path / "votes" / "a" / "1.csv").open("wb") as file:
         file.truncate(LARGEST_TEXT + 1)
     store = Store.at(tmp_path)
     dumps = [Source.of(found) for found in store.list("votes")]
+    for name in ("read", "read_span"):
+        monkeypatch.delattr(Store, name)
     with pytest.raises(ReadError, match=r"1\.csv has 268,435,457 bytes, .* save it as Parquet"):
-        gather_votes(store, dumps, attribute="a")
+        reading(store, dumps, attribute="a")
 
 
 @pytest.mark.parametrize("at", [0, 1])

@@ -1,6 +1,7 @@
 """Checks of `urlr doctor` one by one, where the whole command is not needed to see them."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from tasks.doctor.installation import versions
 from tasks.doctor.machine import fitting, free_space
 from tasks.doctor.network import differing, unlike
 from tasks.doctor.storage import difference, nothing_left, probed
+from tasks.lease import Holder, taken
 from tasks.settings import Settings, load_settings
 from tasks.store import Store, StoreError
 
@@ -133,7 +135,10 @@ def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("seconds", "state"),
-    [(0, "ok"), (32, "ok"), (33, "warning"), (303, "problem"), (-31, "ok"), (-32, "warning")],
+    [
+        *((0, "ok"), (32, "ok"), (33, "warning"), (302, "warning"), (303, "problem")),
+        *((-31, "ok"), (-32, "warning"), (-301, "warning"), (-302, "problem")),
+    ],
 )
 def test_clocks_may_differ_by_half_a_minute_and_must_not_by_five(seconds, state):
     """Writing took two seconds, and the store's time is without the part of a second."""
@@ -178,6 +183,18 @@ def test_a_read_only_directory_is_a_problem_though_it_can_be_listed(open_folder)
     assert found.do == "check its permissions"
 
 
+def test_votes_that_cannot_be_read_are_a_problem_though_they_can_be_listed(open_folder):
+    store = Store.at(open_folder / "store")
+    store.create("votes/smiling/1.csv", b"winner,loser\na,b\n")
+    (open_folder / "store/votes/smiling/1.csv").chmod(0)
+    known = Known(settings=settings(store=store.url))
+    assert [one.state for one in looked_at("store", known)] == ["ok", "ok"]
+    with as_somebody_else():
+        [found] = looked_at("votes", known)
+    assert found.state == "problem"
+    assert "1.csv" in found.found
+
+
 def test_a_read_only_registry_is_a_problem(open_folder):
     known = Known(settings=settings(registry=str(open_folder / "registry")))
     assert [one.state for one in looked_at("registry", known)] == ["ok"]
@@ -194,6 +211,18 @@ def test_what_a_lease_says_that_is_none_is_a_problem(tmp_path):
     known = Known(settings=settings(store=store.url), reached=True)
     [found] = looked_at("lease", known)
     assert (found.state, found.do) == ("problem", "remove it if no night is running")
+
+
+def test_a_night_at_work_is_told_with_its_run_and_is_no_problem(tmp_path):
+    store = Store.at(tmp_path)
+    known = Known(settings=settings(store=store.url), reached=True)
+    with taken(store, Holder.here("tonight")):
+        [found] = looked_at("lease", known)
+    assert found.state == "ok"
+    assert f"run tonight is at work on {socket.gethostname()} (process {os.getpid()})" in (
+        found.found
+    )
+    assert [one.found for one in looked_at("lease", known)] == ["no night is at work"]
 
 
 def test_a_probe_is_gone_afterwards_and_so_are_folders_made_for_it(tmp_path):

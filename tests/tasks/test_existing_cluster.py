@@ -4,6 +4,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -133,6 +134,21 @@ def test_an_authority_nobody_knows_is_an_error_that_names_the_address(elsewhere,
         pass
     assert elsewhere.address in str(caught.value)
     assert "certificate" in str(caught.value)
+
+
+def test_a_certificate_of_another_authority_is_refused_by_the_scheduler(
+    elsewhere, trusted, tmp_path, monkeypatch
+):
+    """Whoever has it trusts the scheduler, which does not trust them."""
+    monkeypatch.setattr(starting, "CONNECT", 3.0)
+    stranger = replace(papers(tmp_path), ca=trusted.ca)
+    with (
+        pytest.raises(ClusterError, match="cannot reach the Dask scheduler"),
+        connected(elsewhere, stranger),
+    ):
+        pass
+    with connected(elsewhere, trusted) as cluster:
+        assert run(cluster, work.negative, 3) == -3
 
 
 def test_without_certificates_tls_is_refused(elsewhere):

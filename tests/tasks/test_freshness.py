@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 from nights import NOON, entry, night
 
-from tasks.freshness import is_behind, is_whole, waiting_votes, with_behind
+from tasks.freshness import is_behind, is_current, is_whole, waiting_votes, with_behind
 from tasks.gather import LATER, UNDATED
 
 HELD = {"outcome": "held", "verdict": "held", "version": 2}
@@ -19,6 +19,13 @@ def test_a_run_of_all_attributes_on_its_own_day_is_a_night(state):
 @pytest.mark.parametrize("other", [{"dry": True}, {"only": ("a",)}, {"as_of": NOON}])
 def test_a_dry_run_some_attributes_alone_and_any_backfill_are_no_night(other):
     assert not is_whole(night(**other))
+
+
+def test_dashboards_are_told_by_runs_of_today_alone():
+    assert is_current(night())
+    assert is_current(night(only=("a",)))
+    assert not is_current(night(dry=True))
+    assert not is_current(night(as_of=NOON))
 
 
 @pytest.mark.parametrize(

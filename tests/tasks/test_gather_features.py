@@ -110,6 +110,17 @@ def test_the_digest_minds_neither_the_order_of_rows_nor_other_items(here):
     assert digest_of(one) == digest_of(other)
 
 
+def test_the_digest_minds_no_addresses_of_pictures(here):
+    before, after = (
+        digest_of(features(here, VOTES, a_csv=f"item,x,url\na,1,{address}\nb,2,\nc,3,\n")[1])
+        for address in (
+            "https://pictures.example/a?signed=1",
+            "https://pictures.example/a?signed=2",
+        )
+    )
+    assert before == after
+
+
 @pytest.mark.parametrize(
     "changed",
     [

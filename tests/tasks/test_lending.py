@@ -13,7 +13,14 @@ from scored_models import champion, features, ranker
 from stored_votes import put, simulated
 from waiting import until
 
-from tasks.cluster import Cluster, ClusterError, Stopped, TookTooLong, existing_cluster
+from tasks.cluster import (
+    Cluster,
+    ClusterError,
+    Stopped,
+    TookTooLong,
+    existing_cluster,
+    fanout,
+)
 from tasks.partitions import features_at
 from tasks.score_all import score_all
 from tasks.shared_features import fit_shared, needs_refit, reduce_parts
@@ -38,6 +45,15 @@ def alone(deserted, monkeypatch) -> Iterator[Cluster]:
 NOBODY = (
     r"^none of the 0 workers of tcp://.* could take an order for [0-9]+ seconds; see whether .*\.$"
 )
+
+
+def test_an_order_to_a_cluster_without_workers_is_given_up(alone):
+    with pytest.raises(ClusterError, match=NOBODY):
+        alone.run(work.negative, 1, name="smiling", deadline=60)
+
+
+def test_workers_are_waited_for_two_minutes():
+    assert fanout.LONELY == 120
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from tasks.publish import Desk, PublishError, publish
 from tasks.registry import Registry, RegistryError, Version
 from tasks.registry.mlflow_client import Mlflow
 from tasks.registry.served_model import EXAMPLES, MANIFEST, MODEL, Manifest, digest_of
+from tasks.result_files import JUDGE
 from tasks.results import Rival
 from tasks.runs import place_of
 from tasks.store import Store
-from tasks.train import JUDGE, train
+from tasks.train import train
 from urlr.errors import ModelFileError
 from urlr.model_file import _manifest_digest, model_from_bytes
 

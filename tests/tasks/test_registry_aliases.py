@@ -341,7 +341,9 @@ def test_two_runs_at_once_leave_one_champion_that_the_records_name(registry, att
     assert registry.reconcile(attribute) == []
 
 
-def test_rivals_are_the_champions_of_the_last_nights(registry, attribute):
+def test_rivals_are_the_champions_of_the_last_nights_and_come_by_one_call(
+    registry, attribute, monkeypatch
+):
     versions = registered(registry, attribute, 4)
     moved(registry, versions, date(2026, 11, 1))
     today = date(2026, 11, 10)
@@ -350,7 +352,14 @@ def test_rivals_are_the_champions_of_the_last_nights(registry, attribute):
         found = registry.rivals(attribute, nights=nights, today=today)
         return [(version.number, ago) for version, ago in found]
 
+    asked = []
+    found = Mlflow.versions
+    monkeypatch.setattr(
+        Mlflow, "versions", lambda self, wanted: asked.append(wanted) or found(self, wanted)
+    )
+    monkeypatch.setattr(Mlflow, "version", lambda *_: pytest.fail("asked for one by one"))
     assert rivals(30) == [(4, 0), (3, 6), (2, 7), (1, 8)]
+    assert len(asked) == 1, "however many there are"
     assert rivals(7) == [(4, 0), (3, 6), (2, 7)]
     assert rivals(0) == [(4, 0)]
     assert registry.rivals("nobody/knows", nights=3, today=today) == []

@@ -1,5 +1,6 @@
 """Where workers spill to: nothing of it outlives the process by more than a night."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,3 +52,14 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(t
             holder.kill()
             holder.wait()
             holder.stdout.close()
+
+
+def test_a_directory_without_a_lock_is_removed_once_it_is_old(temporary):
+    """As a worker that died last leaves it, which made its part of it again."""
+    new, old = (temporary / f"urlr-workers-{age}" for age in ("new", "old"))
+    for place in (new, old):
+        (place / "dask-scratch-space").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    with scratch_directory():
+        assert new.is_dir()
+        assert not old.exists()

@@ -210,6 +210,27 @@ def test_two_patterns_that_do_not_go_together_are_an_error_of_settings():
         settings.fit_of("ab")
 
 
+def test_the_lease_of_a_killed_night_is_over_after_150_seconds_by_default():
+    settings = load_settings()
+    assert (settings.lease, settings.lease_grace) == (120.0, 30.0)
+    assert settings.lease + settings.lease_grace == 150.0
+
+
+def test_attributes_are_frozen_by_name_and_by_pattern(monkeypatch):
+    assert not load_settings().is_frozen("smiling")
+    monkeypatch.setenv("URLR_FROZEN", '["smiling", "interestingness/*"]')
+    settings = load_settings()
+    frozen = ("smiling", "interestingness/food", "interestingness/food/sweet")
+    others = ("smiling/food", "smilin", "interestingness", "Smiling")
+    assert {name: settings.is_frozen(name) for name in (*frozen, *others)} == {
+        **dict.fromkeys(frozen, True),
+        **dict.fromkeys(others, False),
+    }
+    configured('frozen = ["*"]\n')
+    monkeypatch.delenv("URLR_FROZEN")
+    assert all(load_settings().is_frozen(name) for name in (*frozen, *others))
+
+
 def test_settings_do_not_change_while_they_are_used():
     with pytest.raises(ValueError, match="frozen"):
         load_settings().workers = 3

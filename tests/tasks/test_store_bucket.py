@@ -13,7 +13,7 @@ import pytest
 from storage import free_ports
 from store_looks import keys, said
 
-from tasks import store as store_module
+from tasks import bucket
 from tasks.store import Exists, Store, StoreError, Unreachable
 
 
@@ -25,7 +25,7 @@ def every_call(store: Store):
 
 
 def test_a_listing_of_many_pages_is_whole(s3_store, monkeypatch):
-    monkeypatch.setattr(store_module, "_PAGE", 7)
+    monkeypatch.setattr(bucket, "_PAGE", 7)
     wanted = [f"many/{number // 10}/{number:04d}" for number in range(50)]
     for key in wanted:
         s3_store.replace(key, b"")
@@ -153,7 +153,7 @@ def test_an_endpoint_with_a_password_or_without_a_scheme_is_refused(s3_store, mo
 
 def lossy(monkeypatch, *, landed: bool, times: int = 1):
     """Lose the answers to the first puts, which reached the store or did not."""
-    real = store_module._Bucket._put
+    real = bucket.Bucket._put
     lost: list[str] = []
 
     def put(self, key, data, seconds, **condition):
@@ -164,7 +164,7 @@ def lossy(monkeypatch, *, landed: bool, times: int = 1):
             raise Unreachable("the answer was lost.")
         real(self, key, data, seconds, **condition)
 
-    monkeypatch.setattr(store_module._Bucket, "_put", put)
+    monkeypatch.setattr(bucket.Bucket, "_put", put)
     return lost
 
 
@@ -185,7 +185,7 @@ def test_a_create_whose_answer_was_lost_to_another_writer_fails(s3_store, monkey
 
 
 def test_a_create_gives_up_in_the_end(s3_store, monkeypatch):
-    monkeypatch.setattr(store_module, "_PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(bucket, "_PAUSES", (0.01, 0.01, 0.01))
     lost = lossy(monkeypatch, landed=False, times=99)
     with pytest.raises(Unreachable, match="the answer was lost"):
         s3_store.create("a", b"x")

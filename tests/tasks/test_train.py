@@ -171,6 +171,21 @@ def test_too_many_rejected_rows_are_an_error_with_figures(here):
     assert "votes/smiling/2.csv; mend the export (at most 30% may be" in text
 
 
+def test_every_rejected_row_is_kept_with_its_dump_its_number_and_its_reason(here):
+    stored(here, simulated(n_votes=120, n_items=8))
+    bad = "item_a,item_b,outcome\nitem-0001,,a\nitem-0002,item-0002,b\nitem-0001,item-0002,a\n"
+    put(here, "votes/smiling/2.csv", bad)
+    result = train(order_of(here)).result
+    rejected = table(written(here, PLACE)["rejected.parquet"])
+    assert set(rejected["dump"]) == {"votes/smiling/2.csv"}
+    assert dict(zip(rejected["row"], rejected["reason"], strict=True)) == {
+        1: "missing item",
+        2: "compares an item with itself",
+    }
+    assert result.rows["rejected"] == len(rejected) == 2
+    assert result.rows["read"] == 123
+
+
 def test_rows_that_were_read_and_are_not_used_are_counted_on_the_way_back(here):
     put(here, "votes/smiling/1.csv", "winner,loser\na,b\nb,c\n")
     put(here, "votes/smiling/2.csv", "winner,loser\na,\nb,\nc,\n")

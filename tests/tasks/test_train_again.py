@@ -3,18 +3,20 @@
 import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
 from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
 from tasks.gate import GateSettings
-from tasks.gather import gather_votes
+from tasks.gather import LATER, gather_votes
 from tasks.result_files import JUDGE, MODEL
 from tasks.results import RESULT, Rival, Trained
 from tasks.runs import past_of, place_of
 from tasks.store import Store
 from tasks.train import _computed, _prepared, train
+from tasks.work import key_of as result_key
 from tasks.work import settings_digest
 
 OTHER = "20261102T020000Z-0a1b2c"
@@ -80,6 +82,34 @@ def test_the_key_changes_with_a_dump_and_with_the_features_of_a_voted_item(here)
     put(here, "votes/smiling/1.csv", here.read("votes/smiling/1.csv"))  # the same, written anew
     third = train(order_of(here, run="20261103T020000Z-0a1b2c")).result.key
     assert len({first, second, third}) == 3
+
+
+def test_the_key_has_the_version_of_a_shared_transform_and_not_its_place(night):
+    """So a store that was moved, or a transform found again, does not fit everything anew."""
+    store, _ = night
+    one, same, other = (
+        result_key(order_of(store, shared=shared), None, {})
+        for shared in ("runs/a/shared/f/v1", "runs/b/shared/f/v1", "runs/b/shared/f/v2")
+    )
+    assert one == same
+    assert len({one, other, result_key(order_of(store), None, {})}) == 3
+
+
+def test_the_key_changes_with_the_truth(here):
+    small(here)
+    keys = [result_key(order_of(here), None, {})]
+    for score in (1, 2):
+        put(here, "truth/smiling/1.csv", f"item,score\na,{score}\n")
+        keys.append(result_key(order_of(here), None, {}))
+    assert len(set(keys)) == 3
+
+
+def test_the_key_has_the_moment_of_a_night_of_the_past_only_where_votes_come_after_it(night):
+    store, _ = night
+    moments = (None, *(datetime(2026, 11, day, tzinfo=UTC) for day in (1, 2)))
+    orders = [order_of(store, as_of=moment) for moment in moments]
+    assert len({result_key(order, None, {}) for order in orders}) == 1
+    assert len({result_key(order, None, {LATER: 3}) for order in orders}) == 3
 
 
 def test_what_the_gate_does_with_a_result_is_not_in_its_key(night):

@@ -127,6 +127,21 @@ def test_types_layouts_and_nights_of_the_past_are_as_with_all_votes_at_once(tmp_
     assert at_once.result.newest == by_parts.result.newest == datetime(2026, 11, 1, tzinfo=UTC)
 
 
+def test_rejected_rows_of_parquet_come_without_columns_that_mean_nothing(tmp_path):
+    store = Store.at(tmp_path)
+    votes = simulated(n_votes=200, n_items=10).votes.astype({"item_a": "str"}).assign(mood="good")
+    votes.loc[3, "item_a"] = None
+    put(store, "votes/smiling/1.parquet", votes)
+    at_once = order_of(store, run=ONE, fit=FIXED)
+    by_parts = order_of(store, run=OTHER, fit=FIXED, large_attribute=100)
+    for order in (at_once, by_parts):
+        assert train(order).result.rows["rejected"] == 1
+    whole = table(store.read(f"{at_once.place}/rejected.parquet"))
+    part = table(store.read(f"{by_parts.place}/rejected/part-00001.parquet"))
+    assert set(whole.columns) - set(part.columns) == {"mood"}
+    pd.testing.assert_frame_equal(whole[part.columns], part, check_dtype=False)
+
+
 def test_evidence_on_a_sample_is_said_to_be_so(tmp_path, monkeypatch):
     """Tau and the page rest on it; ranking, counts and verdicts on all votes."""
     store = Store.at(tmp_path)

@@ -237,6 +237,23 @@ def test_hand_worked_row():
     assert row["evidence"].startswith("agrees on 62 % of 4 decided votes where ")
 
 
+def test_expected_is_the_agreement_of_a_typical_person_on_the_same_pairs():
+    """By the mean chance over the person's own votes, however that person voted."""
+    rho = np.append(np.ones(198), [0.0, -1.0])
+    margin, person = own_margins(200, 60, seeded(), rho=rho, steepness=1.4, slips=0.05)
+    size = np.abs(margin).reshape(200, 60)
+    size[-1] = size[-2] = size[0]  # the same pairs for somebody typical, guessing and reversed
+    margin = np.sign(margin) * size.ravel()
+    table = annotator_table(**plain_votes(margin, person)).set_index("annotator").sort_index()
+    chance = 0.05 + 0.9 / (1.0 + np.exp(-1.4 * size))
+    np.testing.assert_allclose(table["expected"], chance.mean(axis=1), atol=0.015)
+    assert table["expected"][[198, 199]].tolist() == [table["expected"][0]] * 2
+    fine = table["verdict"] == "fine"
+    assert table["agreement"][fine].mean() == pytest.approx(
+        table["expected"][fine].mean(), abs=0.01
+    )
+
+
 def test_worst_come_first_and_the_numbers_are_told():
     rho = np.append(np.ones(58), [0.0, -1.0])
     margin, person = own_margins(60, 80, seeded(), rho=rho)

@@ -1,40 +1,22 @@
 """What the default gives: scores with intervals, a verdict on every vote and every person."""
 
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from crowds import crowd_of
+from scipy.special import expit
 
 import urlr
 from urlr.ballots import ballots_of
 from urlr.beginning import is_half, votes_of
-from urlr.metrics import outlier_auc, tau_b
+from urlr.metrics import outlier_auc
 from urlr.resampling import ranks_of, replicates_for
-from urlr.simulate import AnnotatorShares, crowd
 from urlr.votes import vote_table
 
 READ_THE_OTHER_WAY = "cast by someone whose votes are mostly wrong: read the other way round"
-
-
-def crowd_of(seed=0, **options):
-    usual = {
-        "n_items": 80,
-        "n_features": 6,
-        "n_votes": 1600,
-        "n_annotators": 40,
-        "private": 0.3,
-        "error_ratio": 0.1,
-        "ties": 0.03,
-    }
-    return crowd(rng=np.random.default_rng(seed), **(usual | options))
-
-
-@pytest.fixture(scope="module")
-def mixed():
-    """A crowd with reversed and careless people, and its fit."""
-    made = crowd_of(shares=AnnotatorShares(reversed=0.1, careless=0.1), left_bias=0.1)
-    return made, urlr.fit(made.votes, made.features, replicates=40)
 
 
 def test_tables_have_the_columns_promised(mixed):
@@ -61,6 +43,29 @@ def test_intervals_hold_their_score_and_rank(mixed):
     assert scores["rank_low"].min() == 1
     for value, low, high in (mixed[1].facts.tau_people, mixed[1].facts.tau_unseen):
         assert low < value < high
+    assert mixed[1].facts.n_replicates == 40
+    said = mixed[1].summary()
+    assert "nominal 90 %, from 40 draws of the votes" in said
+    assert re.search(
+        r"votes of people left out of the fit: 0\.\d{3} \(0\.\d{3} to 0\.\d{3}\)", said
+    )
+
+
+def test_intervals_hold_the_expected_score_nine_times_in_ten():
+    """One crowd votes again and again: the mean over these times is the expected score."""
+    draw = np.random.default_rng(0)
+    truth = 1.5 * draw.standard_normal(20)
+    tables = []
+    for _ in range(12):
+        first = draw.integers(0, 20, 400)
+        second = (first + draw.integers(1, 20, 400)) % 20
+        wins = draw.random(400) < expit(truth[first] - truth[second])
+        votes = {"winner": np.where(wins, first, second), "loser": np.where(wins, second, first)}
+        scores = urlr.fit(pd.DataFrame(votes), replicates=30).scores
+        tables.append(scores.set_index("item").sort_index())
+    expected = np.mean([table["score"] for table in tables], axis=0)
+    held = [(table["low"] <= expected) & (expected <= table["high"]) for table in tables]
+    assert 0.80 <= np.mean(held) <= 0.98
 
 
 def test_same_votes_settings_and_seed_give_the_same_columns():
@@ -91,9 +96,7 @@ def test_reversed_people_are_found_and_read_the_other_way(mixed):
     assert table.loc[good, "pruned"].mean() < 0.15
     verdicts = ranker.verdicts
     turned = verdicts["reason"] == READ_THE_OTHER_WAY
-    by = set(verdicts.loc[turned, "annotator"])
-    assert set(bad) <= by
-    assert not by & set(good)
+    assert set(verdicts.loc[turned, "annotator"]) == set(bad)
     assert verdicts.loc[turned, "pruned"].all()
     assert (verdicts.loc[turned, "suspicion"] > 0.5).all()
     assert turned.sum() == ranker.facts.n_turned_votes > 100
@@ -132,13 +135,9 @@ def test_suspicion_finds_wrong_votes_and_orders_the_verdicts(mixed):
     neither_way = verdicts["reason"].astype(str).str.endswith("hardly right the other way round")
     assert (verdicts.loc[set_aside & ~neither_way, "suspicion"] >= 0.5).all()
     assert (verdicts.loc[neither_way, "suspicion"] <= 0.5).all()
+    assert verdicts.loc[verdicts["suspicion"] > 0.5, "pruned"].all()
     assert (verdicts.loc[set_aside, "reason"] != "").all()
     assert (verdicts.loc[verdicts["status"] == "tie", "suspicion"] == 0).all()
-
-
-def test_a_lean_to_the_left_is_found(mixed):
-    assert mixed[1].facts.lean == pytest.approx(0.35, abs=0.25)
-    assert mixed[1].facts.lean > 0.1
 
 
 def test_a_share_sets_that_share_of_the_votes_aside():
@@ -158,89 +157,6 @@ def test_honest_votes_are_left_alone():
     assert ranker.facts.rate < 0.03
     flagged = ~ranker.annotators["verdict"].isin(["fine", "too few votes"])
     assert not flagged.any()
-
-
-@pytest.mark.parametrize(
-    "off",
-    [
-        {"limit": 1.0},
-        {"curved": False},
-        {"item_effects": False},
-        {"annotator_rates": False},
-        {"turn_reversed": False},
-        {"ties": False},
-        {"left_right": False},
-    ],
-)
-def test_every_part_can_be_switched_off(off, mixed):
-    made, ranker = mixed
-    other = urlr.fit(made.votes, made.features, replicates=0, **off)
-    assert (
-        not np.allclose(
-            other.scores.set_index("item")["score"][made.truth.index],
-            ranker.scores.set_index("item")["score"][made.truth.index],
-        )
-        or "item_effects" in off
-    )
-    if off == {"item_effects": False}:
-        assert (other.scores["effect"] == 0).all()
-    if off == {"left_right": False}:
-        assert other.facts.lean is None
-    if off == {"ties": False}:
-        decided = made.votes[made.votes["outcome"] != "tie"]
-        pd.testing.assert_frame_equal(
-            other.scores, urlr.fit(decided, made.features, replicates=0).scores
-        )
-        assert other.facts.reasons["ties are left out"] == other.facts.rows["skipped"] > 0
-    if off == {"curved": False}:
-        assert other.facts.curved is False
-    if off == {"annotator_rates": False}:
-        assert other.annotators["error_rate"].nunique() == 1
-
-
-def test_items_nobody_compared_have_no_effect_and_wider_intervals():
-    made = crowd_of(5, private=0.6, n_features=4)
-    unseen = made.truth.index[:15]
-    votes = made.votes[~made.votes["item_a"].isin(unseen) & ~made.votes["item_b"].isin(unseen)]
-    ranker = urlr.fit(votes, made.features, replicates=30, curved=False)
-    table = ranker.scores.set_index("item")
-    assert (table.loc[unseen, "effect"] == 0).all()
-    assert (table.drop(unseen)["effect"] != 0).all()
-    np.testing.assert_allclose(
-        ranker.score(made.features)[table.index], table["score"], rtol=1e-12, atol=1e-12
-    )
-    features = made.features.rename(index=lambda item: f"new-{item}")
-    np.testing.assert_allclose(
-        ranker.score(features).to_numpy(),
-        (table["score"] - table["effect"])[made.features.index],
-        rtol=1e-9,
-        atol=1e-9,
-    )
-
-
-def test_private_effects_help_seen_items():
-    made = crowd_of(6, private=0.7, n_features=4, n_votes=4000)
-    with_effects, without = (
-        tau_b(
-            urlr.fit(
-                made.votes, made.features, item_effects=effects, curved=False, replicates=0
-            ).scores.set_index("item")["score"],
-            made.truth,
-        )
-        for effects in (True, False)
-    )
-    assert with_effects > without + 0.1
-
-
-def test_without_features_scores_are_shrunken_bradley_terry_strengths():
-    made = crowd_of(7, n_votes=4000)
-    ranker = urlr.fit(made.votes, replicates=5)
-    scores = ranker.scores.set_index("item")["score"]
-    assert tau_b(scores, made.truth) > 0.75
-    assert ranker.facts.tau_unseen is None
-    assert scores.mean() == pytest.approx(0.0, abs=1e-6)
-    strengths = urlr.baselines.bradley_terry(made.votes)
-    assert tau_b(scores, strengths) > 0.9
 
 
 def test_the_order_of_the_rows_hardly_matters():
@@ -319,23 +235,6 @@ def test_settings_that_make_no_sense_are_named(wrong, said):
     made = crowd_of(11)
     with pytest.raises(ValueError, match=said):
         urlr.fit(made.votes, made.features, **wrong)
-
-
-def test_sides_are_read_from_either_layout():
-    made = crowd_of(12, left_bias=0.3)
-    pairs = made.votes[made.votes["outcome"] != "tie"]
-    a_won = (pairs["outcome"] == "a").to_numpy()
-    a, b = pairs["item_a"].astype(str), pairs["item_b"].astype(str)
-    left = np.where(pairs["left"] == "a", a, b)
-    named = pd.DataFrame(
-        {"winner": np.where(a_won, a, b), "loser": np.where(a_won, b, a), "left": left}
-    )
-    leans = [
-        urlr.fit(votes, made.features, replicates=0).facts.lean
-        for votes in (pairs.drop(columns=["annotator", "vote_id", "time"]), named)
-    ]
-    assert leans[0] == pytest.approx(leans[1], abs=1e-3)
-    assert leans[0] > 0.3
 
 
 def test_ranks_share_the_better_place():

@@ -181,6 +181,25 @@ def test_consistent_votes_along_a_chain_are_all_kept_by_default(n, how):
     assert ranker.scores["item"].tolist() == list(range(n - 1, -1, -1))
 
 
+def test_the_paper_prunes_votes_on_pairs_far_apart_and_the_default_does_not():
+    """Nobody errs, and most pairs are close: to the paper every vote claims a difference of 1."""
+    near = [(i + k, i) for k in (1, 2) for i in range(60 - k)]
+    votes = pd.DataFrame(near * 3 + [(59, 0), (58, 1), (57, 2)], columns=["winner", "loser"])
+    features = pd.DataFrame({"f": np.linspace(0.0, 1.0, 60)}).rename_axis("item")
+    share = 3.0001 / votes.groupby(["winner", "loser"]).ngroups
+    verdicts = urlr.fit(votes, features, method="paper", prune=share).verdicts
+    pruned = verdicts["pruned"].to_numpy()
+    assert pruned.tolist() == [False] * (len(votes) - 3) + [True] * 3
+    assert (verdicts["margin"] > 0).all()
+    said = "the ranking puts the winner ahead by far more than a vote claims"
+    assert set(verdicts.loc[pruned, "reason"]) == {said}
+    ranker = urlr.fit(votes, features, replicates=0)
+    assert ranker.facts.n_pruned_votes == 0
+    asked = urlr.fit(votes, features, prune=0.1, replicates=0).verdicts
+    assert asked["pruned"].any()
+    assert not asked["pruned"].iloc[-3:].any()
+
+
 def test_pruning_that_splits_the_items_is_warned_of(how):
     first = [(f"a{i}", f"a{j}") for i in range(6) for j in range(i + 1, 6)]
     second = [(f"b{i}", f"b{j}") for i in range(6) for j in range(i + 1, 6)]

@@ -4,9 +4,77 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import random_votes, votes_frame
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge, lars_path
+from sklearn.preprocessing import StandardScaler
 
 import urlr
 from urlr import FeatureError
+
+
+def edges_of(votes):
+    """winner, loser, target, weight: all votes for one item over another, ties of one pair."""
+    tie = votes["outcome"] == "tie"
+    swap = np.where(tie, votes["item_a"] > votes["item_b"], votes["outcome"] == "b")
+    ends = {
+        "winner": np.where(swap, votes["item_b"], votes["item_a"]),
+        "loser": np.where(swap, votes["item_a"], votes["item_b"]),
+        "target": np.where(tie, 0.0, 1.0),
+    }
+    return pd.DataFrame(ends).value_counts(sort=False).rename("weight").reset_index()
+
+
+def order_of_entry(X, target, weight, count, *, ridge):
+    """The first edges whose outlier variable leaves zero: the LASSO of gamma, beta eliminated."""
+    X = np.sqrt(weight)[:, None] * X
+    hat = X @ np.linalg.solve(X.T @ X + ridge * np.eye(X.shape[1]), X.T)
+    values, vectors = np.linalg.eigh(np.eye(len(hat)) - hat)
+    design = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T * np.sqrt(weight)
+    _, _, gamma = lars_path(design / weight, design @ target, method="lasso", max_iter=3 * count)
+    first = np.where((gamma != 0).any(axis=1), (gamma != 0).argmax(axis=1), np.inf)
+    return np.argsort(first, kind="stable")[:count]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fit_to_the_letter_is_algorithm_1(seed):
+    """Composed of scikit-learn: standardise, PCA, LASSO path, drop a fifth, ridge regression."""
+    votes, features = random_votes(seed, n_items=30, n_votes=160, n_features=20)
+    ranker = urlr.fit(votes, features, method="paper", prune=0.2, ridge=0.001)
+
+    edges = edges_of(votes)
+    winner, loser, target, weight = (edges[name].to_numpy() for name in edges)
+    assert set(winner) | set(loser) == set(features.index)
+    phi = StandardScaler().fit_transform(features)
+    reduced = PCA(len(edges) // 10).fit_transform(phi)
+    assert reduced.shape[1] < phi.shape[1]
+    count = int(0.2 * len(edges))
+    outliers = order_of_entry(reduced[winner] - reduced[loser], target, weight, count, ridge=0.001)
+    kept = np.setdiff1d(np.arange(len(edges)), outliers)
+    fitted = Ridge(alpha=0.001, fit_intercept=False)
+    fitted.fit((phi[winner] - phi[loser])[kept], target[kept], sample_weight=weight[kept])
+
+    assert ranker.facts.n_pruned_edges == count
+    scores = ranker.scores.set_index("item")["score"][features.index]
+    np.testing.assert_allclose(scores, phi @ fitted.coef_, atol=1e-6)
+
+
+def test_defaults_that_depend_on_the_votes():
+    """A tenth of the edges, at most 150 components; a ridge of 0.001, without features 1e-6."""
+    votes, features = random_votes(0, n_items=200, n_votes=1800, n_features=170)
+    few = urlr.fit(votes[:400], features, method="paper", prune=0.1)
+    assert few.outlier_map.n_out == few.facts.n_edges // 10 < 40
+    many = urlr.fit(votes, features, method="paper", prune=0.01)
+    assert many.facts.n_edges > 1500
+    assert many.outlier_map.n_out == 150
+
+    votes, features = random_votes(1)
+    for table, own, other in ((features, 1e-3, 1e-1), (None, 1e-6, 1e-3)):
+        usual, named, differs = (
+            urlr.fit(votes, table, method="paper", prune=0.2, outlier_ridge=ridge).verdicts["entry"]
+            for ridge in (None, own, other)
+        )
+        pd.testing.assert_series_equal(usual, named, check_exact=True)
+        assert not np.array_equal(usual, differs)
 
 
 def test_svm_without_features_is_refused():
@@ -45,6 +113,21 @@ def test_auto_prunes_nothing_where_nobody_errs():
     facts = urlr.fit(made.votes, made.features, method="paper").facts
     assert not made.wrong.any()
     assert (facts.rate, facts.n_pruned_edges) == (0.0, 0)
+
+
+def test_auto_prunes_where_a_quarter_was_flipped():
+    made = urlr.simulate.crowd(
+        rng=np.random.default_rng(0),
+        n_items=150,
+        n_features=6,
+        n_votes=4000,
+        error_ratio=0.0,
+        flip=0.25,
+    )
+    ranker = urlr.fit(made.votes, made.features, method="paper")
+    assert 0 < ranker.facts.rate <= 0.35
+    pruned = ranker.verdicts["pruned"].to_numpy()
+    assert made.wrong[pruned].mean() > 0.6
 
 
 def test_auto_is_decided_by_the_seed():

@@ -76,6 +76,17 @@ def test_equal_rows_have_no_kernel_and_no_directions():
     assert np.isfinite(step.apply(np.ones((2, 3)))).all()
 
 
+@pytest.mark.parametrize(("n", "components"), [(80, 79), (400, 100), (700, 100)])
+def test_as_fitted_the_kernel_has_two_fifths_of_the_variance_and_100_components_at_most(
+    n, components
+):
+    values = values_of(n)
+    step = PriorSpace.fit(values, bent=True, rng=seeded())
+    bent = step.apply(values)[:, step.directions.shape[1] :]
+    assert bent.shape[1] == components
+    assert (bent**2).sum(axis=1).mean() == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.25])
 def test_the_kernel_can_have_less_of_the_prior_variance(share):
     values = values_of()

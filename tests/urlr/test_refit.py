@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from graphs import seeded
 
+from urlr.ballots import ballots_of
+from urlr.item_effects import item_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
 from urlr.refit import refit
+from urlr.robust import folds_of_people, standing_of
+from urlr.simulate import crowd
+from urlr.votes import vote_table
 
 
 def votes_of(*, pushes=0, n_items=100, n_votes=3000, seed=0):
@@ -81,3 +86,29 @@ def test_a_warm_start_changes_nothing():
     again = refit(rows, drawn, PENALTIES, limit=0.4, tolerance=1e-8)
     np.testing.assert_allclose(warm.coefficients, again.coefficients, atol=1e-5)
     np.testing.assert_allclose(warm.effects, again.effects, atol=1e-5)
+
+
+def test_coefficients_are_sought_beside_effects_of_twice_the_variance_which_then_get_0_4_of_it():
+    made = crowd(rng=seeded(), n_items=60, n_features=3, n_votes=1500, private=0.5)
+    ballots = ballots_of(vote_table(made.votes))
+    features = made.features.to_numpy() - made.features.to_numpy().mean(axis=0)
+    standing = standing_of(
+        ballots,
+        features,
+        None,
+        ridge=1.0,
+        item_effects=True,
+        annotator_rates=False,
+        left_right=False,
+        people=folds_of_people(ballots, seeded()),
+    )
+    rows, weight = standing.rows, ballots.weight
+    alone = Penalties(1.0, np.inf, np.inf)
+    plain = logistic_fit(rows, weight, alone, tolerance=1e-4)
+    variance = item_variance(rows, weight, plain.scores(features), plain.lean)
+    assert variance > 0.1
+    assert 1.0 / standing.ranking.items == pytest.approx(0.4 * variance)
+    fitted = refit(rows, weight, standing.ranking, limit=0.4, tolerance=1e-8)
+    wide = replace(alone, items=1.0 / (2.0 * variance))
+    first = logistic_fit(rows, weight, wide, limit=0.4, tolerance=1e-8)
+    np.testing.assert_allclose(fitted.coefficients, first.coefficients, atol=1e-6)

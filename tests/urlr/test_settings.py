@@ -159,3 +159,8 @@ def test_numpy_numbers_as_settings_are_saved(tmp_path, options):
     ranker = urlr.fit(votes, features, seed=np.int32(1), **options)
     ranker.save(tmp_path / "model.npz")
     assert urlr.load(tmp_path / "model.npz").settings == ranker.settings
+
+
+def test_a_ridge_that_is_given_is_the_one_used(how):
+    votes, features = random_votes(5)
+    assert urlr.fit(votes, features, ridge=3.0, **how).facts.ridge == 3.0

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from urlr.item_effects import item_variance, score_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
 from urlr.suspicion import calibration, error_rates
+from urlr.tuning import tuned_ridge_of
 
 
 def votes_of(rates, per_person, seed=0, spread=1.5):
@@ -72,6 +74,62 @@ def test_votes_without_a_name_count_as_one_person():
 def test_nothing_known_leaves_the_first_guess():
     found = rates_of(np.zeros(0, np.int32), np.zeros(0), 2)
     np.testing.assert_allclose(found.of_annotator, 0.1, atol=0.02)
+
+
+def test_no_number_of_votes_on_a_pair_speaks_for_these_votes():
+    """Whoever repeats a vote, alone or with others, does not change how it is judged."""
+    draw = np.random.default_rng(0)
+    features = draw.standard_normal((30, 3))
+    winner = draw.integers(0, 30, 400).astype(np.int32)
+    loser = ((winner + draw.integers(1, 30, 400)) % 30).astype(np.int32)
+    winner[:5], loser[:5] = 1, 2
+    rows = Comparisons(winner, loser, np.ones(400), np.zeros(400), features)
+    ones = np.ones(400)
+    tuned = tuned_ridge_of(rows, ones, rng=np.random.default_rng(1))
+    assert tuned is not None
+    on_pair = np.isin(winner, (1, 2)) & np.isin(loser, (1, 2))
+    pushed = tuned.weighed(rows, np.where(on_pair, 100.0, 1.0))
+    once = tuned.weighed(rows, ones)
+    np.testing.assert_array_equal(pushed.margin[on_pair], once.margin[on_pair])
+    assert np.abs(pushed.margin - once.margin).max() > 0.1, "others are judged by these votes"
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0, 2.0])
+def test_the_ridge_has_the_least_loss_on_items_left_out(scale):
+    """Held against logistic regressions by scikit-learn, without the votes on a fold's items."""
+    draw = np.random.default_rng(0)
+    features = draw.standard_normal((40, 5))
+    truth = scale * features @ draw.standard_normal(5)
+    first = draw.integers(0, 40, 500)
+    second = (first + draw.integers(1, 40, 500)) % 40
+    wins = draw.random(500) < expit(truth[first] - truth[second])
+    winner, loser = np.where(wins, first, second), np.where(wins, second, first)
+    rows = Comparisons(
+        winner.astype(np.int32), loser.astype(np.int32), np.ones(500), np.zeros(500), features
+    )
+    tuned = tuned_ridge_of(rows, np.ones(500), rng=np.random.default_rng(1))
+    assert tuned is not None
+    assert np.bincount(tuned.fold).tolist() == [8] * 5
+    x = features[winner] - features[loser]
+    ridges = np.logspace(3, -1.5, 10)
+    losses = []
+    for ridge in ridges:
+        margin, count = np.zeros(500), np.zeros(500)
+        for fold in range(5):
+            out = (tuned.fold[winner] == fold) | (tuned.fold[loser] == fold)
+            seen = x[~out]
+            labels = np.repeat([1, 0], len(seen))
+            fitted = LogisticRegression(
+                C=0.5 / ridge, fit_intercept=False, solver="newton-cholesky"
+            )
+            fitted.fit(np.vstack([seen, -seen]), labels)  # each vote from either side, half each
+            margin += out * (x @ fitted.coef_[0])
+            count += out
+        judged = count > 0
+        losses.append(np.logaddexp(0.0, -margin[judged] / count[judged]).sum())
+    assert tuned.ridge == pytest.approx(ridges[np.argmin(losses)])
+    assert tuned.loss == pytest.approx(min(losses), rel=0.01)
+    assert 0 < np.argmin(losses) < 9
 
 
 def test_calibration_finds_the_factor():

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from cases import passed
-from judge import Seen, champions_serve, judge_again, judge_unrecorded
-from kills import deliver_first, deliver_second, new_site, two_clean_nights
+from judge import Bytes, Seen, champions_serve, judge_again, judge_unrecorded
+from kills import deliver_first, deliver_second, new_site
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
@@ -54,8 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> I
         made.command.close()
 
 
-def test_a_full_disk(site: Site, tmp_path_factory, prefect_api: PrefectApi) -> None:
-    clean = two_clean_nights(tmp_path_factory.mktemp("clean"), prefect_api)
+def test_a_full_disk(site: Site, two_clean_nights: Bytes) -> None:
     filler = Path(site.store.url) / "filler"
     room = os.statvfs(filler.parent)
     filler.write_bytes(b"\0" * (room.f_bavail * room.f_bsize - ROOM))
@@ -69,12 +68,11 @@ def test_a_full_disk(site: Site, tmp_path_factory, prefect_api: PrefectApi) -> N
     )
     assert re.search(r"cannot be written: No space left on device; check the disk", line), line
     filler.unlink()
-    judge_again(site, site.night(), clean)
+    judge_again(site, site.night(), two_clean_nights)
     passed("disks", "the store's disk is full", Seen("failed (1)", line.removeprefix("urlr: ")))
 
 
-def test_a_disk_that_may_only_be_read(site: Site, tmp_path_factory, prefect_api) -> None:
-    clean = two_clean_nights(tmp_path_factory.mktemp("clean"), prefect_api)
+def test_a_disk_that_may_only_be_read(site: Site, two_clean_nights: Bytes) -> None:
     place = Path(site.store.url)
     remounted(place, "ro")
     try:
@@ -83,5 +81,5 @@ def test_a_disk_that_may_only_be_read(site: Site, tmp_path_factory, prefect_api)
     finally:
         remounted(place, "rw")
     assert re.search(r"cannot be written: .*[Rr]ead-only file system; check the disk", line), line
-    judge_again(site, site.night(), clean)
+    judge_again(site, site.night(), two_clean_nights)
     passed("disks", "the store may only be read", Seen("the night does not begin", line))

@@ -2,8 +2,8 @@
 
 import pytest
 from cases import passed
-from judge import Seen, judge_again
-from kills import NEW, OLD, Kill, killed_one_after_the_other, two_clean_nights
+from judge import Bytes, Seen, judge_again
+from kills import NEW, OLD, Kill, killed_one_after_the_other
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 
@@ -35,13 +35,12 @@ POINTS = {
 
 
 def test_kills_between_the_steps(
-    tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi
+    tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi, two_clean_nights: Bytes
 ) -> None:
-    clean = two_clean_nights(tmp_path_factory.mktemp("clean"), prefect_api)
     with killed_one_after_the_other(
         tmp_path_factory.mktemp("killed"), prefect_api, POINTS
     ) as story:
-        night = judge_again(story.site, story.last, clean)
+        night = judge_again(story.site, story.last, two_clean_nights)
         for point, kill in POINTS.items():
             found = story.kills[point]
             assert found.champion == (2 if kill.moved else 1), point

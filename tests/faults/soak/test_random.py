@@ -19,7 +19,7 @@ import pytest
 from cases import passed
 from commands import Running, processes_of, until
 from judge import Bytes, Seen, champions_serve, judge_again, no_secret
-from kills import GRACE, LEASE, deliver_first, deliver_second
+from kills import GRACE, LEASE, clean_nights, deliver_first, deliver_second
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from s3_proxy import FaultyS3, Rule, faulty
@@ -71,15 +71,8 @@ def new_site(place: Path, server: S3Server, bucket: str, api: PrefectApi) -> Sit
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory, s3_here, new_bucket, prefect_api: PrefectApi) -> Bytes:
-    site = new_site(tmp_path_factory.mktemp("clean"), s3_here, new_bucket(), prefect_api)
-    try:
-        for deliver in (deliver_first, deliver_second):
-            deliver(site)
-            done = site.night()
-            assert done.code == 0, done.out
-        return site.results()
-    finally:
-        site.command.close()
+    place = tmp_path_factory.mktemp("clean")
+    return clean_nights(new_site(place, s3_here, new_bucket(), prefect_api))
 
 
 def test_random_faults(tmp_path_factory, s3_here, new_bucket, prefect_api, clean, capsys) -> None:

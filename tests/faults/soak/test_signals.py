@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from cases import passed
 from judge import Bytes, Seen, champions_serve, judge_again, no_secret, nothing_left
-from kills import deliver_first, deliver_second, new_site, two_clean_nights
+from kills import deliver_first, deliver_second, new_site
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
@@ -19,11 +19,6 @@ pytestmark = MLFLOW_WARNS
 SEED = 7
 MOMENTS = 10
 STOPPED = "urlr: stopped before the end."
-
-
-@pytest.fixture(scope="module")
-def clean(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> Bytes:
-    return two_clean_nights(tmp_path_factory.mktemp("clean"), prefect_api)
 
 
 @pytest.fixture
@@ -36,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> I
     made.command.close()
 
 
-def test_signals_at_random_moments(site: Site, clean: Bytes) -> None:
+def test_signals_at_random_moments(site: Site, two_clean_nights: Bytes) -> None:
     """Whenever it comes, the night ends, says so, and gives everything back; or it was done."""
     chance = random.Random(SEED)
     began = time.monotonic()
@@ -58,7 +53,7 @@ def test_signals_at_random_moments(site: Site, clean: Bytes) -> None:
         assert site.inputs() == site.given
     print(f"seed {SEED}: exit codes {codes}")  # noqa: T201 - shown by pytest -s
     assert 130 in codes
-    judge_again(site, site.night(), clean)
+    judge_again(site, site.night(), two_clean_nights)
     passed(
         "signals",
         f"Ctrl-C and SIGTERM at {MOMENTS} random moments",
@@ -66,7 +61,7 @@ def test_signals_at_random_moments(site: Site, clean: Bytes) -> None:
     )
 
 
-def test_eight_nights_at_once(site: Site, clean: Bytes) -> None:
+def test_eight_nights_at_once(site: Site, two_clean_nights: Bytes) -> None:
     """One works, the others are told who does; what comes of it is one night's."""
     site.started = []
     nights = [site.command.start("nightly", "--store", site.store.url) for _ in range(8)]
@@ -80,6 +75,6 @@ def test_eight_nights_at_once(site: Site, clean: Bytes) -> None:
         assert re.search(r"is held by run \S+ on \S+ \(process \d+\).*; wait", one.complaint)
     assert [one.number for one in site.registry.versions("smiling")] == [1, 2]
     nothing_left(site)
-    judge_again(site, site.night(), clean)
+    judge_again(site, site.night(), two_clean_nights)
     line = refused[0].complaint.removeprefix("urlr: ") if refused else "each came after the other"
     passed("signals", "eight nights at once", Seen("one works, seven are refused", line))
