@@ -24,7 +24,7 @@ test: check      ## style, types and the test suite
 	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
-	$(VENV)/bin/python -m pytest tests/deploy
+	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile tests/deploy
 
 soak: env        ## the long fault cases, then random faults for SOAK_MINUTES (10)
 	$(VENV)/bin/python -m pytest -s tests/faults/soak
