@@ -11,12 +11,17 @@ from flows.nightly_command import add_store
 
 Say = Callable[[str], None]
 
+_MOST_NIGHTS = 36_500
+"""A hundred years."""
+
 _TIDY = """\
 Tell which runs in the store nothing needs any more, and with --remove take them
 away. A run stays if it is one of the last N nights, if results, pages or shared
-features of it are named by the record of such a night, if a champion was made
-from it, or if it is the last night that ended well. Votes, features and the
-registry are never touched; every version can still be rolled back to.
+features of it are named by the record of such a night, if a champion, one of the
+last N nights or the one before the present was made from it, or if it is the last
+night, whole or ended well. Votes, features and the registry are never touched:
+every version can still be rolled back to. With one whose run is gone no new model
+can be compared; each is then held until `urlr nightly --force`.
 
 Without --remove nothing is changed. With it the store is held meanwhile, so that
 no night begins; a run whose removal is interrupted is removed the next time.
@@ -44,7 +49,7 @@ def add_tidy(commands: Any, *, say: Say) -> None:
         "--nights",
         metavar="N",
         type=int,
-        help="nights that stay whole (default, and at least: those the gate looks back)",
+        help="nights that stay whole (default, and at least: those that gate and report look back)",
     )
     tidy.add_argument("--remove", action="store_true", help="remove them")
     tidy.add_argument("--quiet", action="store_true", help="show no progress")
@@ -57,19 +62,20 @@ def _tidy(arguments: argparse.Namespace, say: Say) -> None:
     from flows.progress import ProgressLine
     from tasks.lease import Holder, taken
     from tasks.registry import Registry
+    from tasks.report.digest import NIGHTS_SHOWN
     from tasks.settings import load_settings
     from tasks.store import Store
-    from tasks.tidy import objects_in, old_runs, remove_run
+    from tasks.tidy import left_by, old_runs, remove_run
     from urlr.errors import UrlrError
     from urlr.ids import plural
 
     settings = load_settings(store=arguments.store)
-    least = max(settings.gate.nights, 1)
+    least = max(settings.gate.nights + 1, NIGHTS_SHOWN)  # and tonight, which also looks back
     nights = least if arguments.nights is None else arguments.nights
-    if nights < least:
+    if not least <= nights <= _MOST_NIGHTS:
         raise UrlrError(
-            f"--nights {nights} is too few: the gate looks back {least} nights "
-            "(URLR_GATE__NIGHTS); give at least as many."
+            f"--nights {nights} is too {'few' if nights < least else 'many'}: give {least} (what "
+            f"gate and report look back, see URLR_GATE__NIGHTS) to {_MOST_NIGHTS:,}."
         )
     store = Store.at(settings.store, deadline=settings.call_deadline)
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
@@ -84,10 +90,12 @@ def _tidy(arguments: argparse.Namespace, say: Say) -> None:
         progress("looking at the runs", 0.0)
         found = old_runs(store, registry, nights=nights, now=datetime.now(UTC))
         sizes: dict[str, list[int]] = {}
-        for run, objects in objects_in(store, found.unneeded):
-            progress(f"run {run}", len(sizes) / len(found.unneeded))
-            sizes[run] = [one.size for one in objects]
-            if arguments.remove:
+        for place, run in enumerate(found.unneeded):
+            progress(f"run {run}", place / len(found.unneeded))
+            objects = left_by(store, run)
+            if objects:
+                sizes[run] = [one.size for one in objects]
+            if arguments.remove:  # where nothing is left but folders, those too
                 remove_run(store, run, check=check)
     stay = f"{plural(len(found.recent), 'run')} of the last {plural(nights, 'night')} stay"
     if found.needed:

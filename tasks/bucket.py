@@ -54,6 +54,8 @@ _DENIED = {
 _NO_DIGEST = "AAAAAAAAAAAAAAAAAAAAAA=="
 """An MD5 that nothing has."""
 _MD5 = re.compile(r"[0-9a-f]{32}")
+_BUSY = {"SlowDown", "InternalError", "ServiceUnavailable"}
+"""Said of one object among many, there is no status beside it."""
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 
 T = TypeVar("T")
@@ -301,7 +303,7 @@ class Bucket:
                 f"the bucket {self.name} lies in another region; set AWS_DEFAULT_REGION."
             )
         said = shown(f"{status} {code} {answer.get('Error', {}).get('Message', '')}", 200)
-        if status == 429 or status >= 500 or code == "SlowDown":
+        if status == 429 or status >= 500 or code in _BUSY:
             return Unreachable(f"the store failed at {where} ({said}); try again later.")
         return StoreError(f"the store refused {where} ({said}); check the key and --store.")
 

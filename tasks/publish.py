@@ -50,8 +50,9 @@ def rivals(order: Order, desk: Desk) -> tuple[Rival, ...]:
         return ()
     gone = withdrawn(model.moves)
     found = desk.registry.rivals_of(model, nights=order.gate.nights, today=desk.night)
+    known = order.known  # where the same results lie, if they were made again since
     return tuple(
-        Rival(one.number, ago, one.number == model.champion, one.place)
+        Rival(one.number, ago, one.number == model.champion, known.get(one.key, one.place))
         for one, ago in found
         if one.number not in gone
     )

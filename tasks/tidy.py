@@ -1,22 +1,25 @@
 """Old runs: which of them nothing needs any more, and taking those away.
 
 A run stays while it is one of the last nights, while the record of a run that stays names anything
-in it (results, pages, a shared transform), while a version that serves was made from it, and if it
-is the night before or the last good one. Everything else of it is history: its report goes with it.
+in it (results, pages, a shared transform), and if it is the night before, the newest whole one or
+the last good one. It also stays while a version was made from it, or by a transform of it, that a
+night may hold its own against: a champion, one of the last nights, or the one that a rollback leads
+to. Everything else of it is history: its report goes with it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tasks.freshness import is_whole
-from tasks.registry import Registry
-from tasks.results import RUN
+from tasks.registry import Registry, Version
+from tasks.results import RESULT, RESULTS, RUN, Entry, ResultError
 from tasks.runs import NAME, RUNS, Past, names_of, past_of, read_night
 from tasks.store import Found, NotThere, Store
+from tasks.together import together
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
 
@@ -35,7 +38,7 @@ class OldRuns:
     unneeded: tuple[str, ...]
     """Oldest first."""
     recent: tuple[str, ...]
-    """Of the last nights."""
+    """Of the last nights, or begun after the night before, which may yet be taken up."""
     needed: tuple[str, ...]
     """Older, and still needed."""
 
@@ -48,14 +51,20 @@ def old_runs(store: Store, registry: Registry, *, nights: int, now: datetime) ->
     TidyError
         The registry is not the one that the nights of this store publish to.
     """
-    runs, past, champions = names_of(store), past_of(store), registry.champions()
-    _check_is_its_registry(past, champions, registry)
-    since = f"{now - timedelta(days=nights):%Y%m%dT%H%M%SZ}"
+    runs, past = names_of(store), past_of(store)
+    if past.last is None:  # nothing tells what a run left is good for
+        return OldRuns((), tuple(runs), ())
+    versions = registry.in_reach(nights=nights, today=now.date())
+    _check_is_its_registry(past, registry, versions)
+    since = min(f"{now - timedelta(days=nights):%Y%m%dT%H%M%SZ}", past.last.run)
     recent = {run for place, run in enumerate(runs) if place < nights or run >= since}
     kept = recent | _last_ones(store, runs, past)
     needed = kept | {run for name in kept for run in _named_by(store, name)}
-    for version in champions.values():
-        needed |= set(_NAMED.findall(f"{version.place}/"))
+    places = [version.place for found in versions.values() for version in found]
+    needed |= set(_NAMED.findall(" ".join(f"{place}/" for place in places)))
+    if any(store.list(f"{RUNS}/{run}/shared") for run in runs if run not in needed):
+        transforms = together(lambda place: _transform_of(store, place), places)
+        needed |= set(_NAMED.findall(" ".join(transforms)))
     return OldRuns(
         tuple(run for run in reversed(runs) if run not in needed),
         tuple(run for run in runs if run in recent),
@@ -63,12 +72,9 @@ def old_runs(store: Store, registry: Registry, *, nights: int, now: datetime) ->
     )
 
 
-def objects_in(store: Store, runs: Iterable[str]) -> Iterator[tuple[str, list[Found]]]:
-    """Runs with the objects they left; some stores show a folder when all of it is gone."""
-    for run in runs:
-        objects = store.list(f"{RUNS}/{run}")
-        if objects:
-            yield run, objects
+def left_by(store: Store, run: str) -> list[Found]:
+    """All objects of a run; none where a store shows a folder though all of it is gone."""
+    return store.list(f"{RUNS}/{run}")
 
 
 def remove_run(store: Store, run: str, *, check: Callable[[], None]) -> None:
@@ -77,29 +83,43 @@ def remove_run(store: Store, run: str, *, check: Callable[[], None]) -> None:
     store.clear(f"{RUNS}/{run}")
 
 
-def _check_is_its_registry(past: Past, champions: Collection[str], registry: Registry) -> None:
-    """Raise if the last night saw champions that this registry does not know."""
+def _check_is_its_registry(
+    past: Past, registry: Registry, versions: dict[str, list[Version]]
+) -> None:
+    """Raise if this registry lacks champions of the last night, or has other versions for them."""
     lost = [
         one.attribute
         for one in past.entries.values()
-        if one.live and one.attribute not in champions
+        if (one.live and not versions.get(one.attribute)) or _is_another(registry, one)
     ]
     if lost:
         raise TidyError(
-            f"the registry {shown(registry.uri, 200)} has no champion of "
-            f"{plural(len(lost), 'attribute')} ({shown_some(lost)}) that had one when the last "
-            "night ended; name the registry of this store (MLFLOW_TRACKING_URI or URLR_REGISTRY)."
+            f"the registry {shown(registry.uri, 200)} does not know what the last night left of "
+            f"{plural(len(lost), 'attribute')} ({shown_some(lost)}); name the registry of this "
+            "store (MLFLOW_TRACKING_URI or URLR_REGISTRY)."
         )
 
 
+def _is_another(registry: Registry, entry: Entry) -> bool:
+    """Whether the version that was registered for these results is one of others here."""
+    if entry.version is None:
+        return False
+    found = registry.found(entry.attribute, entry.version)
+    return found is not None and found.key != entry.key
+
+
 def _last_ones(store: Store, runs: list[str], past: Past) -> set[str]:
-    """The night before, which the next one begins from, and the last good one."""
+    """The night before, which the next one begins from, the newest whole one, the last good one."""
     found = {night.run for night in (past.last, past.newest) if night is not None}
+    whole = None
     for run in runs:
         night = read_night(store, run)
-        if night is not None and is_whole(night) and night.state != "Failed":
-            return found | {run}
-    return found
+        if night is None or not is_whole(night):
+            continue
+        whole = run if whole is None else whole
+        if night.state != "Failed":
+            return found | {whole, run}
+    return found if whole is None else found | {whole}
 
 
 def _named_by(store: Store, run: str) -> Iterator[str]:
@@ -109,3 +129,12 @@ def _named_by(store: Store, run: str) -> Iterator[str]:
     except NotThere:
         return
     yield from _NAMED.findall(record)
+
+
+def _transform_of(store: Store, place: str) -> str:
+    """Where the transform lies that the features of a result went through; empty if none."""
+    about = f"{place}/{RESULT}"
+    try:
+        return RESULTS.from_bytes(store.read(about), store.address(about)).shared or ""
+    except (NotThere, ResultError):  # then its judge cannot be used either
+        return ""

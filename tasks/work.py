@@ -160,9 +160,9 @@ def _compared(order: Order, work: Work, place: str) -> _Rivals:
     """Hold the judge against those of the rivals, on tonight's unseen votes."""
     if not order.rivals:
         return _Rivals()
-    rivals = {rival: _judge_at(order.store, rival.place) for rival in order.rivals}
+    rivals = {rival: _judge_at(order, rival.place) for rival in order.rivals}
     lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
-    ours = _judge_at(order.store, place)
+    ours = _judge_at(order, place)
     if ours is None:
         return _Rivals(lost=lost)
     scores = scores_of(ours.ranker, work.features)
@@ -192,6 +192,8 @@ class _Judge:
 
     ranker: Ranker
     shared: str | None
+    other: FeatureMap | None
+    """That transform, where it is not tonight's."""
     rule: SplitRule
     """By which votes were kept from it."""
 
@@ -203,7 +205,8 @@ def _unseen_by_both(work: Work, judge: _Judge) -> pd.DataFrame:
     return work.split.kept_from_both(split_votes(work.table, **asdict(judge.rule)))
 
 
-def _judge_at(store: Store, place: str) -> _Judge | None:
+def _judge_at(order: Order, place: str) -> _Judge | None:
+    store = order.store
     where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
     try:
         data = store.read(where)
@@ -211,9 +214,10 @@ def _judge_at(store: Store, place: str) -> _Judge | None:
         if not is_the_one(data, JUDGE, result):
             return None
         ranker = model_from_bytes(data, name=store.address(where))
+        other = None if result.shared == order.shared else shared_map(store, result.shared)
     except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
         return None
-    return _Judge(ranker, result.shared, result.split)
+    return _Judge(ranker, result.shared, other, result.split)
 
 
 def _rival_scores(order: Order, work: Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
@@ -222,7 +226,7 @@ def _rival_scores(order: Order, work: Work, judge: _Judge, votes: pd.DataFrame) 
             return scores_of(judge.ranker, work.features)
         # It was made when features were reduced otherwise, or not: it needs them raw.
         _, raw = gather_features(order.store, order.inputs.features, votes)
-        return scores_of(behind(judge.ranker, shared_map(order.store, judge.shared)), raw)
+        return scores_of(behind(judge.ranker, judge.other), raw)
     except FeatureError:  # the table has other columns now: it knows only what it has scored
         return own_scores(judge.ranker)
 

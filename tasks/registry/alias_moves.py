@@ -11,7 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
-from tasks.registry.alias_history import BY_HAND, Move, in_order, last_done, moves_in, new_move, now
+from tasks.registry.alias_history import (
+    BY_HAND,
+    Move,
+    in_order,
+    last_done,
+    line,
+    moves_in,
+    new_move,
+    now,
+    reigns,
+)
 from tasks.registry.alias_history import unreadable as unreadable_records
 from tasks.registry.mlflow_client import Mlflow
 from tasks.registry.publication import verdict_tag, version_of
@@ -44,6 +54,17 @@ class Model:
     def champion(self) -> int | None:
         """Where the champion alias stands."""
         return self.aliases.get(CHAMPION)
+
+    @property
+    def earlier(self) -> list[int]:
+        """Champions before the present one, without those from which somebody went back."""
+        found = line(self.moves)
+        return found[: found.index(self.champion)] if self.champion in found else found
+
+    def in_reach(self, *, nights: int, today: date) -> set[int]:
+        """Champions of the last nights, and the one that a rollback leads to."""
+        ended = reigns(self.moves, self.champion, today)
+        return {number for number, ago in ended.items() if ago <= nights} | set(self.earlier[-1:])
 
     def has(self, number: int) -> bool:
         """Whether there is a whole version of that number."""

@@ -25,6 +25,8 @@ DIGEST = "digest.json"
 REASONS = 12
 """Reasons that are kept by name; all others are counted together."""
 OTHER = "other reasons"
+NIGHTS_SHOWN = 30
+"""Earlier nights that a report draws and holds its own figures against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def digest_of(night: Night) -> Digest:
     )
 
 
-def recent_digests(store: Store, *, before: str, most: int = 30) -> list[Digest]:
+def recent_digests(store: Store, *, before: str, most: int = NIGHTS_SHOWN) -> list[Digest]:
     """Of the last runs before a run, oldest first; missing and unreadable ones are left out."""
     found: list[Digest] = []
     for run in (name for name in names_of(store) if name < before):

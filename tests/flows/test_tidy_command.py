@@ -1,5 +1,7 @@
 """`urlr tidy`: told first, done when asked for, and never beside a night."""
 
+from datetime import date, timedelta
+
 import pytest
 from recorded_nights import kept, recorded
 from registries import MLFLOW_WARNS, moved, publication
@@ -12,17 +14,18 @@ from tasks.store import Store
 pytestmark = MLFLOW_WARNS
 
 
-def run_of(day: int) -> str:
-    return f"202001{day:02d}T020000Z-0a1b2c"
+def run_of(number: int) -> str:
+    """Name of one of as many runs on days in a row."""
+    return f"{date(2020, 1, 1) + timedelta(days=number):%Y%m%d}T020000Z-0a1b2c"
 
 
 @pytest.fixture
-def thirty_nights(store: Store, own_registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Store:
+def many_nights(store: Store, own_registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store of long ago, and its registry in the settings."""
     monkeypatch.setenv("URLR_REGISTRY", own_registry.uri)
     store.create("votes/a/1.csv", b"winner,loser\n")
-    for day in range(1, 31):
-        kept(store, recorded(day, run=run_of(day)))
+    for day in range(1, 33):
+        kept(store, recorded(1, run=run_of(day)))
         store.create(f"runs/{run_of(day)}/attributes/a/result.json", b"{}")
     return store
 
@@ -32,45 +35,48 @@ def left(store: Store) -> set[str]:
     return {one.key.split("/")[1] for one in store.list("runs")}
 
 
-def test_it_tells_first_and_removes_when_told_to(command, thirty_nights, monkeypatch):
-    store = thirty_nights
-    monkeypatch.setenv("URLR_GATE__NIGHTS", "28")
+def test_it_tells_first_and_removes_when_told_to(command, many_nights, monkeypatch):
+    store = many_nights
+    monkeypatch.setenv("URLR_GATE__NIGHTS", "20")
     assert command("tidy", "--store", store.url) == 0
     what = f"2 runs ({run_of(1)} to {run_of(2)}), 0.0 MiB in 4 objects"
-    assert f"{what}: nothing needs them. 28 runs of the last 28 nights stay" in command.out
+    assert f"{what}: nothing needs them. 30 runs of the last 30 nights stay" in command.out
     assert f"urlr tidy --store {store.url} --remove" in command.out
-    assert len(names_of(store)) == 30
+    assert len(names_of(store)) == 32
     assert command("tidy", "--store", store.url, "--remove") == 0
     assert f"Removed {what}." in command.out
-    assert left(store) == {run_of(day) for day in range(3, 31)}
+    assert left(store) == {run_of(day) for day in range(3, 33)}
     assert store.read("votes/a/1.csv")
     assert command("tidy", "--store", store.url, "--remove") == 0
     assert "No run on" in command.out
 
 
-def test_nothing_is_removed_while_a_night_is_at_work(command, thirty_nights):
-    store = thirty_nights
+def test_nothing_is_removed_while_a_night_is_at_work(command, many_nights):
+    store = many_nights
     with taken(store, Holder.here("tonight")):
         assert command("tidy", "--store", store.url, "--remove") == 1
     assert "is held by run tonight" in command.err
     assert command("tidy", "--store", store.url, "--nights", "7") == 1
-    assert "--nights 7 is too few: the gate looks back 30 nights" in command.err
-    assert len(names_of(store)) == 30
+    assert "--nights 7 is too few: give 31 (what gate and report look back" in command.err
+    assert command("tidy", "--store", store.url, "--nights", "1000000") == 1
+    assert "--nights 1000000 is too many" in command.err
+    assert len(names_of(store)) == 32
 
 
 @pytest.mark.parametrize("store", ["local"], indirect=True)
 def test_a_version_whose_run_was_removed_can_be_rolled_back_to_and_serves_without_any_run(
-    command, thirty_nights, own_registry, monkeypatch
+    command, many_nights, own_registry, monkeypatch
 ):
-    store, registry = thirty_nights, own_registry
-    monkeypatch.setenv("URLR_GATE__NIGHTS", "28")
-    for day in (1, 2):
+    store, registry = many_nights, own_registry
+    monkeypatch.setenv("URLR_GATE__NIGHTS", "20")
+    for day in (1, 2, 3):
         place = f"runs/{run_of(day)}/attributes/a"
-        moved(registry, [registry.register(publication("a", f"key-{day}", place=place))])
+        version = registry.register(publication("a", f"key-{day}", place=place))
+        moved(registry, [version], date(2020, 1, day))
     assert command("tidy", "--store", store.url, "--remove") == 0
     assert run_of(1) not in left(store)
-    assert run_of(2) in left(store), "the champion was made from it"
-    assert command("rollback", "a") == 0, command.err
+    assert run_of(2) in left(store), "a rollback leads to what was made from it"
+    assert command("rollback", "a", "--to", "1") == 0, command.err
     store.clear("runs")
     assert left(store) == set()
     champion = registry.champion("a")

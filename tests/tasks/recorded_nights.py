@@ -1,14 +1,18 @@
 """Records of nights that nobody ran, for what is told of a night from its record alone."""
 
+import math
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from tasks.evaluate import Estimate, VoteTau
-from tasks.results import NIGHTS, RUN, Entry, Night
+from tasks.evaluate import Estimate, Judged, OrderTau, VoteTau
+from tasks.results import NIGHTS, RUN, Entry, Night, Result
+from tasks.runs import place_of
+from tasks.split import SplitRule
 from tasks.store import Store
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+TAU = VoteTau(Estimate(0.5, -1.0, 1.0, math.inf), None, 3, 1, 0, 0, 0.99)
 
 
 def run_of(day: int) -> str:
@@ -32,6 +36,40 @@ def recorded(day: int, *entries: Entry, **other: Any) -> Night:
         entries={entry.attribute: replace(entry, run=run_of(day)) for entry in entries},
     )
     return replace(plain, **other)
+
+
+def result(
+    key: str = "k", *, run: str = "20261101T020000Z-0a1b2c", name: str = "smiling"
+) -> Result:
+    """What a run found about an attribute."""
+    return Result(
+        attribute=name,
+        key=key,
+        place=place_of(run, name),
+        run=run,
+        dumps={"votes/smiling/1.csv": "etag"},
+        features={},
+        settings="s",
+        shared=None,
+        split=SplitRule(by_items=False),
+        rows={"read": 1, "used": 1, "ties": 0, "skipped": 0, "rejected": 0},
+        reasons={},
+        dump_rows={"votes/smiling/1.csv": 1},
+        newest=NOON,
+        n_items=2,
+        n_pruned=0,
+        n_turned=0,
+        n_people=1,
+        flagged={},
+        tau=TAU,
+        methods=(Judged("urlr", TAU, None), Judged("raw", None, None, "too few")),
+        unjudged="",
+        truth=OrderTau(math.nan, 2),
+        warnings=("two\nlines",),
+        files=("scores.parquet",),
+        seconds=1.5,
+        memory=1 << 30,
+    )
 
 
 def backfill(day: int, *, of: int, **other: Any) -> Night:

@@ -5,52 +5,19 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
+from recorded_nights import TAU, result
 
-from tasks.evaluate import Estimate, Judged, OrderTau, VoteTau
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Result, ResultError
 from tasks.runs import names_of, new_run, past_of, place_of, read_night
-from tasks.split import SplitRule
 from tasks.store import Store
 
 FIRST, SECOND, THIRD = (f"2026110{day}T020000Z-0a1b2c" for day in (1, 2, 3))
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
-TAU = VoteTau(Estimate(0.5, -1.0, 1.0, math.inf), None, 3, 1, 0, 0, 0.99)
 
 
 @pytest.fixture
 def here(tmp_path) -> Store:
     return Store.at(tmp_path / "store")
-
-
-def result(key: str = "k", *, run: str = FIRST, name: str = "smiling") -> Result:
-    return Result(
-        attribute=name,
-        key=key,
-        place=place_of(run, name),
-        run=run,
-        dumps={"votes/smiling/1.csv": "etag"},
-        features={},
-        settings="s",
-        shared=None,
-        split=SplitRule(by_items=False),
-        rows={"read": 1, "used": 1, "ties": 0, "skipped": 0, "rejected": 0},
-        reasons={},
-        dump_rows={"votes/smiling/1.csv": 1},
-        newest=NOON,
-        n_items=2,
-        n_pruned=0,
-        n_turned=0,
-        n_people=1,
-        flagged={},
-        tau=TAU,
-        methods=(Judged("urlr", TAU, None), Judged("raw", None, None, "too few")),
-        unjudged="",
-        truth=OrderTau(math.nan, 2),
-        warnings=("two\nlines",),
-        files=("scores.parquet",),
-        seconds=1.5,
-        memory=1 << 30,
-    )
 
 
 def entry(key: str, run: str, name: str = "smiling") -> Entry:

@@ -1,15 +1,15 @@
 """Which runs nothing needs any more, and that taking them away takes nothing else."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from nights import entry
-from recorded_nights import kept, recorded, run_of
+from recorded_nights import kept, recorded, result, run_of
 from registries import MLFLOW_WARNS, moved, publication
 
 from tasks.registry import Registry
-from tasks.results import Night, SharedTable
+from tasks.results import RESULTS, Night, SharedTable
 from tasks.store import Store, StoreError
 from tasks.tidy import OldRuns, TidyError, old_runs
 
@@ -56,12 +56,45 @@ def test_what_a_recent_record_names_stays(store, own_registry, named):
     assert (found.unneeded, found.needed) == ((run_of(2),), (run_of(1),))
 
 
-def test_what_serves_stays_though_no_record_names_it(store, own_registry):
-    """As after a rollback."""
-    place = f"runs/{run_of(9)}/attributes/rolled-back"
-    moved(own_registry, [own_registry.register(publication("rolled-back", "key-1", place=place))])
-    left(store, *(recorded(day) for day in (8, 9, 18, 19, 20)))
-    assert looked(store, own_registry).needed == (run_of(9),)
+def champions_of(registry: Registry, *days: int, ended: int) -> None:
+    """Versions made from runs of these days, each champion after the other, the last since then."""
+    versions = [
+        registry.register(publication("a", f"key-{day}", place=f"runs/{run_of(day)}/attributes/a"))
+        for day in days
+    ]
+    moved(registry, versions[:-1], date(2026, 10, 1))
+    moved(registry, versions[-1:], date(2026, 11, ended))
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+@pytest.mark.parametrize(
+    ("days", "ended", "needed"),
+    [
+        ((9,), 9, [9]),
+        ((2, 3, 9), 9, [9, 3]),  # the champion, and what a rollback leads to
+        ((3, 9, 20), 20, [9]),  # which was champion until today
+    ],
+)
+def test_what_a_night_may_be_held_against_stays_though_no_record_names_it(
+    store, own_registry, days, ended, needed
+):
+    champions_of(own_registry, *days, ended=ended)
+    left(store, *(recorded(day) for day in (1, 2, 3, 8, 9, 18, 19, 20)))
+    assert looked(store, own_registry).needed == tuple(map(run_of, needed))
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+def test_the_transform_stays_that_features_of_a_champion_went_through(store, own_registry):
+    """Though features are reduced otherwise now, and no record names the old way any more."""
+    champions_of(own_registry, 9, ended=9)
+    left(store, *(recorded(day) for day in (7, 8, 18, 19, 20)))
+    kept(store, recorded(9))
+    transform = f"runs/{run_of(8)}/shared/features/0a1b"
+    store.create(f"{transform}/transform.npz", b"")
+    found_then = replace(result(run=run_of(9), name="a"), shared=transform)
+    store.create(f"runs/{run_of(9)}/attributes/a/result.json", RESULTS.to_bytes(found_then))
+    found = looked(store, own_registry)
+    assert (found.unneeded, found.needed) == ((run_of(7),), (run_of(9), run_of(8)))
 
 
 def test_the_night_before_and_the_last_good_one_stay(store, own_registry):
@@ -69,12 +102,46 @@ def test_the_night_before_and_the_last_good_one_stay(store, own_registry):
     dry = [recorded(day, dry=True) for day in (18, 19, 20)]
     left(store, recorded(1), recorded(2), *failed, *dry)
     found = looked(store, own_registry)
-    assert (found.unneeded, found.needed) == ((run_of(1),), (run_of(3), run_of(2)))
+    assert found.unneeded == (run_of(1),)
+    assert {*found.recent, *found.needed} >= {run_of(3), run_of(2)}
 
 
-def test_the_wrong_registry_is_told(store, own_registry):
-    left(store, recorded(1), recorded(20, entry("nobody-knows", live=3)))
-    with pytest.raises(TidyError, match=r"no champion of 1 attribute \(nobody-knows\).*; name the"):
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+def test_the_newest_whole_night_stays_though_it_failed(store, own_registry):
+    """`urlr report` and report/latest.html lead there."""
+    some = [recorded(day, only=("a",)) for day in (17, 18, 19, 20)]
+    left(store, recorded(1), recorded(2), recorded(3, state="Failed"), *some)
+    assert looked(store, own_registry).needed == (run_of(3), run_of(2))
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+def test_runs_after_the_night_before_stay(store, own_registry):
+    """They ended without a word; the next night takes up what they left."""
+    left(store, recorded(1), recorded(2))
+    for day in (3, 4, 5, 6, 7):
+        store.create(f"runs/{run_of(day)}/attributes/a/result.json", b"{}")
+    found = looked(store, own_registry)
+    assert found.unneeded == (run_of(1),)
+    assert found.recent == tuple(run_of(day) for day in (7, 6, 5, 4, 3, 2))
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+def test_where_no_night_ever_ended_everything_stays(store, own_registry):
+    for day in range(1, 9):
+        store.create(f"runs/{run_of(day)}/attributes/a/result.json", b"{}")
+    assert looked(store, own_registry).unneeded == ()
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+@pytest.mark.parametrize("known", [False, True])
+def test_the_wrong_registry_is_told(store, own_registry, known):
+    """It has no champion of that name, or one with other votes."""
+    if known:
+        champions_of(own_registry, 1, ended=1)
+    left(store, recorded(1), recorded(20, entry("a", live=1, version=1, key="key-of-others")))
+    with pytest.raises(
+        TidyError, match=r"does not know .* of 1 attribute \(a\); name the registry"
+    ):
         looked(store, own_registry)
 
 

@@ -12,7 +12,7 @@ from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 from tasks.gate import GateSettings
 from tasks.gather import LATER, gather_votes
 from tasks.result_files import JUDGE, MODEL
-from tasks.results import RESULT, Rival, Trained
+from tasks.results import RESULT, RESULTS, Rival, Trained
 from tasks.runs import past_of, place_of
 from tasks.store import Store
 from tasks.train import _computed, _prepared, train
@@ -250,13 +250,18 @@ def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here
     here.create(f"runs/cut/{JUDGE}", store.read(f"{PLACE}/{JUDGE}")[:-100])
     here.create(f"runs/cut/{RESULT}", store.read(f"{PLACE}/{RESULT}"))
     here.create(f"runs/bare/{JUDGE}", store.read(f"{PLACE}/{JUDGE}"))
+    result = RESULTS.from_bytes(store.read(f"{PLACE}/{RESULT}"), "here")
+    reduced = replace(result, shared="runs/gone/shared/features/0a1b")
+    here.create(f"runs/reduced/{JUDGE}", store.read(f"{PLACE}/{JUDGE}"))
+    here.create(f"runs/reduced/{RESULT}", RESULTS.to_bytes(reduced))
     rivals = (
-        Rival(3, 0, True, "runs/gone"),
-        Rival(2, 1, False, "runs/cut"),
-        Rival(1, 2, False, "runs/bare"),
+        Rival(4, 0, True, "runs/gone"),
+        Rival(3, 1, False, "runs/cut"),
+        Rival(2, 2, False, "runs/bare"),
+        Rival(1, 3, False, "runs/reduced"),  # by a transform that is gone
     )
     trained = train(order_of(here, rivals=rivals))
-    assert trained.lost == (3, 2, 1)
+    assert trained.lost == (4, 3, 2, 1)
     assert trained.champion is None
     assert trained.earlier == ()
 
