@@ -23,8 +23,8 @@ RUN pip install --constraint constraints.txt '.[deploy]' && pip check
 
 FROM python:3.11-slim AS base
 RUN useradd --uid 10001 --create-home urlr \
-    && mkdir /tls /identities /metrics /var/lib/prefect \
-    && chown urlr: /tls /identities /metrics /var/lib/prefect
+    && mkdir /tls /store-tls /identities /metrics /var/lib/prefect \
+    && chown urlr: /tls /store-tls /identities /metrics /var/lib/prefect
 # One thread of linear algebra per process: workers are many, and with more the same votes need not
 # give the same bytes.
 ENV PATH=/venv/bin:$PATH \

@@ -175,14 +175,15 @@ def _started(workers: int, limit: int, scratch: str) -> Any:
         except BaseException as error:  # raised by whoever waits
             started.set_exception(error)
 
-    threading.Thread(target=start, daemon=True).start()
+    thread = threading.Thread(target=start, daemon=True)
     try:
+        thread.start()
         return started.result()
     except (OSError, RuntimeError, TimeoutError) as error:
         why = shown(error, 200) or type(error).__name__
     except BaseException:  # a signal
         with suppress(Exception):  # that they did not start is no matter any more
-            _end(started.result(READY))
+            _end(started.result(READY if thread.ident is not None else 0.0))
         raise
     raise ClusterError(
         f"{plural(workers, 'worker')} could not be started ({why}); see whether memory and "

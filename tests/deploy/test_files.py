@@ -252,9 +252,27 @@ def test_what_the_prefect_server_keeps_in_files_outlives_it(services):
     [volume] = pod["volumes"]
     assert mount == {"name": volume["name"], "mountPath": set_there["PREFECT_HOME"]}
     assert volume["persistentVolumeClaim"]["claimName"] in claims
+    assert mount["mountPath"] in ours_in_images()
+
+
+def ours_in_images() -> list[str]:
+    """Places in our images that belong to the user whom our containers run as."""
     made = (DEPLOY / "images" / "urlr.Dockerfile").read_text("utf-8")
-    for path in (place, mount["mountPath"]):
-        assert re.search(rf"chown urlr: .*{path}\b", made), "else root's, where the server is not"
+    [places] = re.findall(r"chown urlr: (.+)", made)
+    return places.split()
+
+
+def test_what_our_containers_write_to_is_theirs(services):
+    """A volume mounted where the image has nothing is root's, and root is nobody here."""
+    mounted = {
+        mount.split(":")[1]
+        for one in services.values()
+        if one["image"].startswith("urlr-")
+        for mount in one.get("volumes", ())
+        if not mount.endswith(":ro")
+    }
+    assert mounted >= {"/tls", "/store-tls", "/identities", "/metrics", "/var/lib/prefect"}
+    assert sorted(mounted - set(ours_in_images())) == []
 
 
 def test_no_order_that_killed_a_worker_is_given_to_another(services):
