@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 import urlr
 from tasks.split import Split
@@ -340,7 +340,7 @@ def _estimates(
         means = (drawn @ clusters.sums) / (drawn @ clusters.weight)[:, None]
         # Draws of n from n vary by (n - 1) / n as much as new clusters would.
         error = np.sqrt(n / (n - 1)) * means.std(axis=0)
-        reach = stats.t.ppf(0.5 + level / 2, n - 1) * error
+        reach = stdtrit(n - 1, 0.5 + level / 2) * error
     low, high = np.maximum(value - reach, -most), np.minimum(value + reach, most)
     columns = (figure.tolist() for figure in (value, low, high, error))
     return [Estimate(*figures) for figures in zip(*columns, strict=True)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from tasks.evaluate import Estimate, VoteTau
 from tasks.gate import GateSettings
@@ -40,7 +40,9 @@ def regressed(
     ]
     if not judged:
         return []
-    adjusted = stats.false_discovery_control([chance for chance, _ in judged], method="bh")
+    from scipy.stats import false_discovery_control  # slow to load, for one line of a report
+
+    adjusted = false_discovery_control([chance for chance, _ in judged], method="bh")
     worse = [pair for pair, share in zip(judged, adjusted, strict=True) if share <= level]
     return [entry for _, entry in sorted(worse, key=lambda pair: (pair[0], pair[1].attribute))]
 

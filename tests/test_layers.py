@@ -144,6 +144,33 @@ def test_help_loads_nothing_heavy(option):
     assert "urlr" in done.stdout
 
 
+@pytest.mark.parametrize("module", ["tasks.registry.verifying", "tasks.train", "flows.nightly"])
+def test_processes_of_a_night_load_no_more_than_they_need(module):
+    """Every night starts five of them or more; scipy.stats alone takes a second."""
+    script = (
+        "import sys\n"
+        f"import {module}\n"
+        "heavy = {'scipy.stats', 'sklearn', 'matplotlib', 'mlflow', 'bokeh'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_of_the_method_are_what_they_were_whatever_was_loaded_before():
+    script = (
+        "import importlib, pathlib, urlr\n"
+        "for path in pathlib.Path(urlr.__file__).parent.glob('[a-z]*.py'):\n"
+        "    importlib.import_module(f'urlr.{path.stem}')\n"
+        "assert set(urlr.__all__) <= set(dir(urlr))\n"
+        "functions = ('fit', 'load', 'preflight', 'vote_table', 'outlier_path')\n"
+        "assert all(callable(getattr(urlr, name)) for name in functions)\n"
+        "assert not [name for name in urlr.__all__ if getattr(urlr, name, None) is None]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_checks_load_nothing_heavy_at_first_since_they_may_have_to_say_that_it_cannot_be_loaded():
     script = (
         "import sys\n"

@@ -13,7 +13,7 @@ from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
 from urlr.ids import plural, positions
-from urlr.preflight import Finding, after_pruning, preflight
+from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
 from urlr.robust import folds_of_people, people_left_out, robust_fit

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints
@@ -16,6 +15,7 @@ from urlr.errors import VoteError
 from urlr.features import feature_table
 from urlr.ids import plural, positions, sorted_uniques
 from urlr.intervals import share_interval
+from urlr.metrics import kendall_tau_b
 from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.resampling import ranks_of
@@ -155,4 +155,4 @@ def _tau(scores: Floats, own: Floats) -> float:
         return 1.0
     if np.ptp(scores) == 0 or np.ptp(own) == 0:
         return 0.0
-    return float(stats.kendalltau(scores, own).statistic)
+    return kendall_tau_b(scores, own)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.metrics import outlier_auc
+from urlr.metrics import mean_ranks, outlier_auc
 
 LEVEL = 0.9
 """Nominal coverage."""
 
-_Z = float(stats.norm.ppf(0.5 + LEVEL / 2))
+_Z = float(ndtri(0.5 + LEVEL / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,10 @@ def auc_interval(suspicion: Floats, wrong: Mask) -> Interval:
     value = outlier_auc(suspicion, wrong)
     n_wrong, n_right = int(np.count_nonzero(wrong)), int(np.count_nonzero(~wrong))
     tail = 0.5 - LEVEL / 2
-    together = stats.rankdata(suspicion)
+    together = mean_ranks(suspicion)
     # Share of the right votes below each wrong one, and of the wrong ones above each right one.
-    below = (together[wrong] - stats.rankdata(suspicion[wrong])) / n_right
-    above = 1.0 - (together[~wrong] - stats.rankdata(suspicion[~wrong])) / n_wrong
+    below = (together[wrong] - mean_ranks(suspicion[wrong])) / n_right
+    above = 1.0 - (together[~wrong] - mean_ranks(suspicion[~wrong])) / n_wrong
     spread = sum(
         float(part.var(ddof=1)) / part.size if part.size > 1 else 0.25 for part in (below, above)
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse, stats
-from scipy.special import expit
+from scipy import sparse
+from scipy.special import chdtr, chdtrc, expit
 
 from urlr.arrays import Floats
 from urlr.logistic import Comparisons, Penalties, logistic_fit
@@ -16,7 +16,7 @@ A campaign gives a tenth of the items effects of many standard deviations; they 
 us that all items have such.
 """
 _EXPECTED = float(
-    stats.chi2.cdf(_FARTHEST, 3) + _FARTHEST * stats.chi2.sf(_FARTHEST, 1)
+    chdtr(3, _FARTHEST) + _FARTHEST * chdtrc(1, _FARTHEST)
 )  # E min(z^2, c) for a standard normal z
 _LARGEST = 25.0
 _MOST_SCORES = 1e3

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import VoteError
@@ -159,8 +158,13 @@ def outlier_auc(suspicion: Floats, wrong: Mask) -> float:
         raise VoteError(
             f"{n_wrong:,} of {plural(wrong.size, 'vote')} are wrong; AUC needs both kinds."
         )
-    ranks = np.asarray(stats.rankdata(suspicion), np.float64)
+    ranks = mean_ranks(suspicion)
     return (float(ranks[wrong].sum()) / n_wrong - (n_wrong + 1) / 2) / n_right
+
+
+def mean_ranks(values: Floats) -> Floats:
+    """Ranks from 1 for the least; equal values share the mean of theirs."""
+    return np.asarray(pd.Series(values).rank(), np.float64)
 
 
 def _decisive(votes: pd.DataFrame) -> pd.DataFrame:
@@ -256,7 +260,14 @@ def _tau_b(values: Floats, true: Floats) -> float:
         raise VoteError(f"All {len(true):,} items have the same true score; tau is undefined.")
     if np.all(values == values[0]):
         return 0.0
-    return float(stats.kendalltau(values, true).statistic)
+    return kendall_tau_b(values, true)
+
+
+def kendall_tau_b(first: Floats, second: Floats) -> float:
+    """Kendall's tau-b of two columns, neither of them constant."""
+    from scipy.stats import kendalltau  # half of what loading urlr would take, for this alone
+
+    return float(kendalltau(first, second).statistic)
 
 
 def _untied_pairs(values: Floats) -> int:

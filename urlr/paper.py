@@ -13,7 +13,7 @@ from urlr.features import FeatureTable, column_problems
 from urlr.graph import ComparisonGraph, graph_of, nothing_counts
 from urlr.ids import positions
 from urlr.path import OutlierPath
-from urlr.preflight import Finding, after_pruning, preflight
+from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.ranking import ranking_coefficients, tuned_ridge
 from urlr.rates import RateRule, held_out_rate, path_and_rate

@@ -24,7 +24,7 @@ from urlr.ids import positions
 from urlr.logistic import LogisticFit, logistic_fit
 from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
 from urlr.path import OutlierPath, outlier_path
-from urlr.preflight import outlier_dimension
+from urlr.preflight_checks import outlier_dimension
 from urlr.ranker import Ranker
 from urlr.ranking import ranking_coefficients
 from urlr.rates import held_out_rate, path_and_rate

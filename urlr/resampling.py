@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri
 
 from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
@@ -138,7 +138,7 @@ def score_intervals(
         squares += moved**2
         ranks[turn] = ranks_of(drawn)
     spread = np.sqrt(np.maximum(squares - total**2 / n_replicates, 0.0) / (n_replicates - 1))
-    reach = _WIDER * float(stats.norm.ppf(0.5 + LEVEL / 2)) * spread
+    reach = _WIDER * float(ndtri(0.5 + LEVEL / 2)) * spread
     own = ranks_of(scores)
     tails = [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]
     ends = np.quantile(ranks, tails, axis=0, method="nearest")
