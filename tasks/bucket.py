@@ -166,7 +166,15 @@ class Bucket:
         return _found({"Key": key, "Size": answer["ContentLength"], **answer}, 0)
 
     def create(self, key: str, data: bytes) -> None:
-        """Put if absent; after a refusal or a lost answer, look what lies there.
+        """Put if absent."""
+        self._write(key, data, IfNoneMatch="*")
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write an object over what the key holds."""
+        self._write(key, data)
+
+    def _write(self, key: str, data: bytes, **only_if: str) -> None:
+        """Put; after a refusal or a lost answer, look what lies there.
 
         A refusal may be of our own success: the answer to a put is lost, the client sends it
         again, and finds what it wrote.
@@ -175,18 +183,19 @@ class Bucket:
         last_put = end - self.deadline / 4  # the rest is for looking
         for pause in (*_PAUSES, None):
             try:
-                return self._put(key, data, last_put - time.monotonic(), IfNoneMatch="*")
+                return self._put(key, data, last_put - time.monotonic(), **only_if)
             except Changed:
+                what = "create" if only_if else "write"
                 failure = Unreachable(
-                    f"the store will not create {self.address(key)} and shows nothing there; "
-                    "try again later."
+                    f"the store will not {what} {self.address(key)} and shows "
+                    f"{'nothing' if only_if else 'something else'} there; try again later."
                 )
             except Unreachable as error:
                 failure = error
             held = self._held(key, end)
-            if held is not None:
-                if held == data:
-                    return
+            if held == data:
+                return
+            if held is not None and only_if:
                 raise differs(self.address(key))
             if pause is None or time.monotonic() + pause >= last_put:
                 break
@@ -198,10 +207,6 @@ class Bucket:
             return self._read(key, None, end)
         except NotThere:
             return None
-
-    def replace(self, key: str, data: bytes) -> None:
-        """Write an object over what the key holds."""
-        self._put(key, data, self.deadline)
 
     def _put(self, key: str, data: bytes, seconds: float, **further: str) -> None:
         sent = {"Bucket": self.name, "Key": self._full(key), "ContentType": media_type(key)}

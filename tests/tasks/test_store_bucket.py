@@ -184,6 +184,17 @@ def test_a_create_whose_answer_was_lost_to_another_writer_fails(s3_store, monkey
     assert s3_store.read("a") == b"theirs"
 
 
+@pytest.mark.parametrize("landed", [True, False])
+def test_what_is_written_over_another_lands_though_its_answer_was_lost(
+    s3_store, monkeypatch, landed
+):
+    s3_store.create("a", b"before")
+    lost = lossy(monkeypatch, landed=landed)
+    s3_store.replace("a", b"x")
+    assert lost == ["a"]
+    assert s3_store.read("a") == b"x"
+
+
 def test_a_create_gives_up_in_the_end(s3_store, monkeypatch):
     monkeypatch.setattr(bucket, "_PAUSES", (0.01, 0.01, 0.01))
     lost = lossy(monkeypatch, landed=False, times=99)
