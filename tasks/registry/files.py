@@ -55,6 +55,18 @@ class Files:
             failure = RegistryError(f"a file of a version cannot be read: {error}")
         raise failure
 
+    def names(self, folder: str) -> list[str]:
+        """Names of all that lies in a folder; a server gives folders in it by their own name."""
+        store = self._store()
+        if store is None:
+            with asking_for_files(self.uri, self.root) as repository:
+                return [found.path for found in repository.list_artifacts(folder)]
+        try:
+            return [found.key for found in store.list(folder)]
+        except StoreError as error:
+            failure = RegistryError(f"files of a version cannot be listed: {error}")
+        raise failure
+
     def _lacks(self, name: str) -> RegistryError:
         return NotRegistered(
             f"{shown(name, 200)} is missing at {shown(self.root, 200)}; restore it, or publish "

@@ -3,7 +3,8 @@
 `mlflow.pyfunc.load_model("models:/<name>@champion").predict(frame)` runs the small program that
 lies beside the model, which needs mlflow and urlr and nothing else of this project. That is a
 convenience for people who trust the registry: pyfunc runs whatever lies there. Nothing here does;
-models are read by `urlr.model_file`, after every byte was held against its digest.
+models are read by `urlr.model_file`, after every byte was held against its digest. A version with
+files that urlr never writes, or with another program than urlr's, is refused all the same.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import hashlib
 import json
 import math
 import platform
+import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -41,6 +43,20 @@ FORMAT = "urlr-version"
 SCHEMA = 1
 
 _PROGRAM = "served_ranker.py"
+_FOR_MLFLOW = {
+    f"model/{_PROGRAM}": {"f858f4f2227af150d1355d709cf098cd6019bb3c05282b0972f4f8f87fa2cd4c"},
+    "model/MLmodel": {"b0ea1b4896194881abf4502937ec6e17ee8e553c8ef7b7b38b73293e5881b39b"},
+    "model/requirements.txt": {"a04244bef166f2b5d7cb24f6c6e05012e9d592c06c253855cbfae55b5ea5eb0a"},
+    "model/python_env.yaml": {"3d1ac31d0256adf1acbce1cd72585efbefeace4f9b592d14078805b423785b96"},
+}
+"""Files that MLflow acts on, with the digests of all that any urlr has written there, numbers left
+out. Whoever changes what is written adds its digest; the others stay, or what earlier releases
+registered is refused."""
+_NUMBERS = re.compile(rb'(==|(?<=[" ]))(\d+\.[\w.+-]+|[0-9a-f]{32})')
+"""Numbers of versions, and of the model."""
+_RESULTS = re.compile(rf"{FURTHER}[\w./-]+\.(csv|json|npz|parquet|svg|txt)")
+_LEFT_BY_MLFLOW = re.compile(r"model/(registered_model_meta|__pycache__/served_ranker\.[\w.-]+)")
+"""What MLflow leaves beside a model that it has loaded from a directory."""
 _TOLERANCE = 1e-9
 """How far scores may be off, relative to the largest, on another machine than the one that wrote
 them: other processors add in another order. The bytes of the model are the same all the same."""
@@ -147,13 +163,23 @@ def version_files(
 def read_manifest(
     read: Callable[[str], bytes], digest: str, what: str, *, attribute: str
 ) -> Manifest:
-    """The manifest of a version, if it is the one that was registered, and of this attribute."""
+    """The manifest of a version, if it is the one that was registered, and of this attribute.
+
+    It lists no file that urlr never writes, and no program that no urlr wrote.
+    """
     manifest = Manifest.from_bytes(_checked(read(MANIFEST), digest, what, MANIFEST))
     told = manifest.about.get("attribute")
     if told != attribute:
         raise RegistryError(
             f"{what} holds the model of {shown(told, 100)}; do not use it, publish again."
         )
+    known = (MODEL, EXAMPLES, *_FOR_MLFLOW)
+    for name in manifest.files:
+        if name not in known and _RESULTS.fullmatch(name) is None:
+            raise _foreign(what, name)
+    program = f"model/{_PROGRAM}"
+    if str(manifest.files.get(program)) not in _FOR_MLFLOW[program]:
+        raise _not_as_written(what, program)
     return manifest
 
 
@@ -174,22 +200,34 @@ def ranker_of(data: bytes, what: str) -> Ranker:
 
 
 def prove(
-    read: Callable[[str], bytes], digest: str, what: str, *, attribute: str, exact: bool
+    read: Callable[[str], bytes],
+    digest: str,
+    what: str,
+    *,
+    attribute: str,
+    exact: bool,
+    beside: Iterable[str] = (),
 ) -> None:
     """Read back every file of a version and score its examples.
 
-    `exact`: to the last bit; else as well as another machine can.
+    `exact`: to the last bit; else as well as another machine can. `beside` names what lies where
+    the model does.
 
     Raises
     ------
     RegistryError
-        A file is missing or changed, the model is of another attribute or cannot be loaded, or
-        scores differ.
+        A file is missing, changed or not of urlr, the model is of another attribute or cannot be
+        loaded, or scores differ.
     """
     manifest = read_manifest(read, digest, what, attribute=attribute)
-    for name in (MODEL, EXAMPLES):
-        read_file(read, manifest, name, what)
-    files = {name: read_file(read, manifest, name, what) for name in manifest.files}
+    for name in beside:
+        if name not in (MANIFEST, *manifest.files) and _LEFT_BY_MLFLOW.fullmatch(name) is None:
+            raise _foreign(what, name)
+    names = dict.fromkeys((MODEL, EXAMPLES, *_FOR_MLFLOW, *manifest.files))
+    files = {name: read_file(read, manifest, name, what) for name in names}
+    for name, written in _FOR_MLFLOW.items():
+        if digest_of(_NUMBERS.sub(b"", files[name])) not in written:
+            raise _not_as_written(what, name)
     ranker = ranker_of(files[MODEL], what)
     try:
         stored = json.loads(files[EXAMPLES])
@@ -206,6 +244,20 @@ def prove(
             f"{what} scores {int(off.sum())} of {plural(len(off), 'example')} otherwise than when "
             f"it was registered (by up to {worst:.3g}); do not use it, publish again."
         )
+
+
+def _foreign(what: str, name: str) -> RegistryError:
+    return RegistryError(
+        f"{what} holds {shown(name, 100)}, which urlr never writes; do not use it, see who may "
+        "write there, and publish again."
+    )
+
+
+def _not_as_written(what: str, name: str) -> RegistryError:
+    return RegistryError(
+        f"{what}: {name} is not as this urlr or an earlier one writes it; do not use it, see who "
+        "may write there, and publish again."
+    )
 
 
 def _checked(data: bytes, digest: str, what: str, name: str) -> bytes:

@@ -166,6 +166,10 @@ def test_a_harmful_file_is_refused_in_one_line(name, trap):
     passed("malicious models", name, Seen("refused, nothing executed", str(error.value)))
 
 
+SIGNED = ("objects", "a shape's claim", "no numbers", "a way out")
+"""Models that are tried also where every digest is right."""
+
+
 def resigned(registry: Registry, version: Version, files: dict[str, bytes]) -> None:
     """Change files of a version and every digest, also the registry's: by somebody who may."""
     folder = kept(version)
@@ -182,17 +186,23 @@ def retagged(registry: Registry, version: Version, digest: str) -> None:
     Mlflow(registry.uri).tag_version(model.name, version.number, ("urlr.digest", digest))
 
 
-def all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys) -> None:
-    """Verification, rollback and `urlr score` refuse version 1, whose alias stands at 2."""
-    version = registry.version(attribute, 1)
-    for use in (
-        lambda: verifier.verify(version),
-        lambda: registry.rollback(attribute, 1, run="by hand", why="test"),
-    ):
-        with pytest.raises(RegistryError, match=said) as error:
-            use()
-        assert str(error.value).isprintable()
+def not_verified(registry, verifier, attribute, said) -> str:
+    """What verification says, which refuses version 1."""
+    with pytest.raises(RegistryError, match=said) as error:
+        verifier.verify(registry.version(attribute, 1))
+    text = str(error.value)
+    assert text.isprintable()
+    return text.replace(attribute, "smiling")
+
+
+def all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys) -> Seen:
+    """Verification, rollback and, once it is champion, `urlr score` refuse version 1 alike."""
+    text = not_verified(registry, verifier, attribute, said)
+    with pytest.raises(RegistryError) as error:
+        registry.rollback(attribute, 1, run="by hand", why="test")
+    assert str(error.value).replace(attribute, "smiling") == text
     assert registry.champion(attribute).number == 2
+    version = registry.version(attribute, 1)
     registry.move(attribute, version, run="n", night=NIGHT, why="by somebody who may")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("URLR_REGISTRY", registry.uri)
@@ -200,9 +210,9 @@ def all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsy
     arguments = ["score", "--attribute", attribute, "features.csv", "--out", "scores.csv"]
     assert cli.main(arguments) == 1
     complaint = capsys.readouterr().err
-    assert complaint.startswith("urlr: ")
-    assert complaint.count("\n") == 1
+    assert complaint.replace(attribute, "smiling") == f"urlr: {text}\n"
     assert not Path("scores.csv").exists()
+    return Seen("refused by verification, rollback and scoring", text)
 
 
 @pytest.fixture
@@ -214,15 +224,14 @@ def two(registry, attribute) -> Version:
     return first
 
 
-@pytest.mark.parametrize("name", ["objects", "a shape's claim", "no numbers", "a way out"])
+@pytest.mark.parametrize("name", SIGNED)
 def test_a_harmful_version_with_every_digest_right_is_refused_by_all(
     registry, verifier, attribute, two, name, trap, monkeypatch, tmp_path, capsys
 ):
     resigned(registry, two, {MODEL: harmful(name, trap)})
     said = f"cannot be loaded: the model.*{MODELS[name][1].split('(')[0]}"
-    all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
+    seen = all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
     assert not trap.exists()
-    seen = Seen("refused by verification, rollback and scoring", said.replace(".*", " ... "))
     passed("malicious models", f"{name}, with every digest right", seen)
 
 
@@ -234,10 +243,17 @@ def test_the_model_of_another_attribute_under_this_name_is_refused_by_all(
     shutil.copytree(kept(other), kept(two))
     retagged(registry, two, other.digest)
     said = f"version 1 of {attribute} holds the model of {attribute}-other"
-    all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
-    text = said.replace(attribute, "smiling")
-    seen = Seen("refused by verification, rollback and scoring", text)
+    seen = all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
     passed("malicious models", "weights of another attribute", seen)
+
+
+def test_a_model_of_another_digest_is_refused_by_all(
+    registry, verifier, attribute, two, monkeypatch, tmp_path, capsys
+):
+    (kept(two) / MODEL).write_bytes(publication(attribute, seed=1).model)
+    said = r"model/model\.npz was changed after it was registered, its digest does not match"
+    seen = all_refuse(registry, verifier, attribute, said, monkeypatch, tmp_path, capsys)
+    passed("malicious models", "wrong digest", seen)
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"[" * 10**5, b'{"scores": ["x"]}'])
@@ -256,15 +272,90 @@ def test_senseless_files_with_every_digest_right_are_refused(
     assert "died" not in str(error.value)
 
 
-def test_code_put_beside_a_model_is_not_run(registry, verifier, attribute, two, trap):
-    """With every digest right the model is still read by our own loader alone."""
-    code = f"open({str(trap)!r}, 'w')".encode()
-    resigned(registry, two, {"model/served_ranker.py": code, "model/sitecustomize.py": code})
-    version = registry.version(attribute, 1)
-    verifier.verify(version)
-    registry.fetch(version)
+CODE = {
+    "a program of somebody else": ("model/served_ranker.py", "is not as this urlr or an earlier"),
+    "code beside the model": ("model/sitecustomize.py", "which urlr never writes"),
+    "code among the results": ("files/plots.py", "which urlr never writes"),
+}
+"""Where code is put that is listed with its digest, and words of the refusal."""
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_code_put_beside_a_model_is_not_run(
+    registry, verifier, attribute, two, name, trap, monkeypatch, tmp_path, capsys
+):
+    """A version that holds it is refused, though every digest is right."""
+    file, said = CODE[name]
+    resigned(registry, two, {file: f"open({str(trap)!r}, 'w')".encode()})
+    words = f"version 1 of {attribute}.*{file}.*{said}"
+    seen = all_refuse(registry, verifier, attribute, words, monkeypatch, tmp_path, capsys)
     assert not trap.exists()
-    passed("malicious models", "code beside the model", Seen("not run", "the model is read alone"))
+    passed("malicious models", name, seen)
+
+
+ACTED_ON: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "a description that names other code": (
+        "model/MLmodel",
+        lambda data: data.replace(b'"code": null', b'"code": "code"'),
+    ),
+    "requirements that name another package": (
+        "model/requirements.txt",
+        lambda data: data + b"urlr-extras==1.0\n",
+    ),
+    "a package of nearly the same name": (
+        "model/requirements.txt",
+        lambda data: data.replace(b"urlr==", b"urlr1.0=="),
+    ),
+    "an environment with another package": (
+        "model/python_env.yaml",
+        lambda data: data + b"- urlr-extras\n",
+    ),
+}
+"""What MLflow acts on, by the file and its change; our own reading of a model does without it."""
+
+
+@pytest.mark.parametrize("name", ACTED_ON)
+def test_what_mlflow_would_act_on_must_be_as_urlr_writes_it(
+    registry, verifier, attribute, two, name
+):
+    file, change = ACTED_ON[name]
+    resigned(registry, two, {file: change((kept(two) / file).read_bytes())})
+    text = not_verified(registry, verifier, attribute, f"{file} is not as this urlr or an earlier")
+    registry.fetch(registry.version(attribute, 1))
+    seen = Seen("refused by verification; scoring reads the numbers alone", text)
+    passed("malicious models", name, seen)
+
+
+def test_code_that_no_manifest_lists_is_refused(registry, verifier, attribute, two, trap):
+    code = kept(two) / "model" / "code" / "urlr.py"
+    code.parent.mkdir()
+    code.write_text(f"open({str(trap)!r}, 'w')")
+    text = not_verified(
+        registry, verifier, attribute, r"holds model/code/urlr\.py, which urlr never"
+    )
+    registry.fetch(registry.version(attribute, 1))
+    assert not trap.exists()
+    seen = Seen("refused by verification; scoring reads the numbers alone", text)
+    passed("malicious models", "code that no manifest lists", seen)
+
+
+def test_versions_of_other_releases_and_what_mlflow_leaves_beside_them_are_accepted(
+    registry, verifier, attribute, two
+):
+    """Other versions of Python and packages wrote it, and somebody has served it since."""
+    folder = kept(two) / "model"
+    described = json.loads((folder / "MLmodel").read_bytes())
+    described["mlflow_version"] = "4.0.1.dev2"
+    described["flavors"]["python_function"]["python_version"] = "3.14.0rc1"
+    files = {
+        "model/MLmodel": json.dumps(described, indent=1).encode(),
+        "model/requirements.txt": b"urlr\nmlflow==4.0.1.dev2\nnumpy==3.0.0\npandas==4.1\n",
+    }
+    resigned(registry, two, files)
+    (folder / "registered_model_meta").write_text("model_name: smiling\n")
+    (folder / "__pycache__").mkdir()
+    (folder / "__pycache__" / "served_ranker.cpython-314.pyc").write_bytes(b"")
+    verifier.verify(registry.version(attribute, 1))
 
 
 # What the store keeps: the gate's judge, and the model on its way to the registry.

@@ -1,5 +1,6 @@
 """What is registered is what is read back, and nothing else is ever used."""
 
+import errno
 import json
 import os
 import pickle
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from registries import MLFLOW_WARNS, fitted, kept, publication, registered
+from sqlalchemy.exc import OperationalError
 
 import urlr
 from tasks.names import encoded
@@ -24,7 +26,7 @@ from tasks.registry import (
     RegistryUnreachable,
 )
 from tasks.registry import registry as registry_module
-from tasks.registry.mlflow_client import Mlflow
+from tasks.registry.mlflow_client import Mlflow, asking
 from tasks.registry.served_model import (
     EXAMPLES,
     MANIFEST,
@@ -308,8 +310,6 @@ def test_long_texts_are_shortened_in_mlflow_and_whole_in_the_manifest(registry, 
     about = Manifest.from_bytes((kept(version) / MANIFEST).read_bytes()).about
     assert (about["params"], about["etags"], about["description"]) == (params, etags, long)
     registered_run = Mlflow(registry.uri).version(encoded(attribute), 1).run_id
-    from tasks.registry.mlflow_client import asking
-
     with asking(registry.uri) as client:
         told = client.get_run(registered_run).data
     assert len(told.params) == 251
@@ -404,6 +404,25 @@ def test_a_file_that_is_no_database_is_told_at_once(tmp_path):
     (tmp_path / "mlflow.db").write_text("hello, this is text")
     with pytest.raises(RegistryError, match="is not a database of MLflow"):
         Registry.at(tmp_path).prepare()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            OperationalError("INSERT", {}, Exception("database or disk is full")),
+            "the registry .* found no room left .*; make room on its disk",
+        ),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+            "temporary files cannot be written at .*: No space left on device; make room there",
+        ),
+    ],
+)
+def test_a_full_disk_is_told_as_such(registry, error, said):
+    with pytest.raises(RegistryError, match=said) as told, asking(registry.uri):
+        raise error
+    assert "\n" not in str(told.value)
 
 
 def test_a_registry_that_keeps_its_files_elsewhere_is_told(registry, tmp_path):
