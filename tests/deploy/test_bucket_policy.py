@@ -17,7 +17,9 @@ import pytest
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from cases import passed
 from dask_programs import dask_cluster, papers
+from judge import Seen
 from pipeline import Place, Ran, only_progress
 from registries import MLFLOW_WARNS
 from small_stores import BRIGHT, FEATURES, FEW, PLAIN, SMILING, write_small_store
@@ -140,12 +142,16 @@ def test_a_role_may_do_what_it_needs_and_nothing_else(guarded, role):
         "delete": lambda key: client.delete_object(Bucket=STORE, Key=key),
         "list": lambda key: client.list_objects_v2(Bucket=STORE, Prefix=key),
     }
+    denied = {}
     for what, ask in tries.items():
         asked = FOLDERS if what == "list" else KEYS
         may = {key for key in sorted(asked) if allowed(lambda key=key, ask=ask: ask(key))}
         assert may == ALLOWED[role][what], what
+        denied[what] = f"{what} {len(asked) - len(may)} of {len(asked)}"
     client.close()
     admin.close()
+    saw = f"AccessDenied for all that it does not need: {', '.join(denied.values())}"
+    passed("attacks", f"{role} uses keys that are not its own", Seen("denied (403)", saw))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -185,6 +191,8 @@ def test_no_role_finds_a_way_around_its_policy(guarded, role):
     assert admin.get_object(**votes)["Body"].read() == b"1"
     client.close()
     admin.close()
+    saw = f"AccessDenied: {', '.join(ways)}, many deletions at once"
+    passed("attacks", f"{role} looks for a way around its policy", Seen("denied (403)", saw))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -298,6 +306,8 @@ def test_a_night_needs_no_more_than_the_roles_of_flow_and_worker(ran):
         FEW: "held",
     }
     assert ran.night.shared  # a transform of features was fitted, and kept
+    saw = f"{len(ran.outcomes())} attributes, flow and worker each with its own role"
+    passed("attacks", "a night with the least privilege", Seen("completed", saw))
 
 
 def test_a_night_leaves_nothing_but_runs_its_lease_and_the_pointer(store, ran):

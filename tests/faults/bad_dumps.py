@@ -25,6 +25,9 @@ VOTES: pd.DataFrame = GOOD.votes.astype(
 CSV = table_bytes(VOTES, "1.csv")
 PARQUET = table_bytes(VOTES, "1.parquet")
 N_BAD = 7
+MARKUP = "=cmd|'calc'!A0 <img src=x onerror=alert(1)>"
+"""A formula and a page's code; as the name of a file or of a column it is neither."""
+RED = "red\x1b[31m"
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,19 @@ BAD_DUMPS: dict[str, BadDump] = {
     "byte order mark": BadDump(_one("1.csv", codecs.BOM_UTF8 + CSV), "first model", "published"),
     "extra column": BadDump(
         _csv(lambda votes: votes.assign(mood="good")), "first model", "published"
+    ),
+    "markup in a file's name": BadDump(_one(f"{MARKUP}.csv", CSV), "first model", "published"),
+    "escapes in a file's name": BadDump(
+        _one(f"{RED}.csv", CSV), r"the key `votes/.*/red\\x1b\[31m\.csv` holds a control sign"
+    ),
+    "markup in columns' names": BadDump(
+        _csv(lambda votes: votes.assign(**{MARKUP: MARKUP, RED: RED, "=1+1": "=1+1"})),
+        "first model",
+        "published",
+    ),
+    "markup in all columns' names": BadDump(
+        _one("1.csv", f"{MARKUP},{RED},=1+1\na,b,c\n".encode()),
+        r"1\.csv: the votes have columns =cmd.*<img.*red\\x1b\[31m, =1\+1; needed are winner and",
     ),
     "some rows bad": BadDump(
         _csv(_some_unknown), rf"{N_BAD} rows missing or unknown outcome", "published"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from bad_dumps import BAD_DUMPS, CSV, N_VOTES, NAMES, features, key_of
+from bad_dumps import BAD_DUMPS, CSV, MARKUP, N_VOTES, NAMES, features, key_of
 from cases import passed
 from commands import Done
 from judge import Bytes, judge_again, judge_entry, judge_night
@@ -28,7 +28,7 @@ REFUSED_NAMES = tuple(name for name, outcome, _ in NAMES.values() if outcome == 
 
 
 def slug(case: str) -> str:
-    return case.replace(" ", "-").lower()
+    return case.replace(" ", "-").replace("'", "").lower()
 
 
 ATTRIBUTES = {case: slug(case) for case in BAD_DUMPS}
@@ -61,7 +61,7 @@ def deliver_bad(site: Site, server: S3Server) -> None:
         site.put(key_of(attribute, "1.csv"), CSV)
     for case, attribute in ATTRIBUTES.items():
         for name, data in BAD_DUMPS[case].files.items():
-            site.put(key_of(attribute, name), data)
+            site.put(key_of(attribute, name), data, None if name.isprintable() else server)
         if BAD_DUMPS[case].features is not None:
             site.put(f"features/{attribute}/t.csv", BAD_DUMPS[case].features)
     for attribute in (*GOOD_NAMES, *REFUSED_NAMES):
@@ -153,9 +153,11 @@ def test_no_name_is_run_or_drawn(nights):
     """Neither as a command, nor as a page's code, nor as a spreadsheet's formula."""
     site, run = nights.site, nights.night.run
     assert not list(site.command.work.rglob("owned"))
-    page = site.store.read(f"runs/{run}/report/index.html").decode()
-    for name in (NAMES["markup"][0], NAMES["markup in an attribute"][0]):
-        assert name not in page
+    pages = [one.key for one in site.store.list(f"runs/{run}") if one.key.endswith(".html")]
+    assert f"runs/{run}/report/index.html" in pages
+    for page in map(site.store.read, pages):
+        for name in (NAMES["markup"][0], NAMES["markup in an attribute"][0], MARKUP, "<img src=x"):
+            assert name.encode() not in page
     table = site.store.read(f"runs/{run}/tau.csv").decode()
     assert "\n+cmd" not in table
     assert "'+cmd" in table

@@ -1,5 +1,6 @@
 """`urlr doctor` as people run it: on stores and registries that are well, and that are not."""
 
+import errno
 import json
 import os
 import shutil
@@ -341,6 +342,21 @@ def test_a_file_that_is_no_registry_is_a_problem(doctor):
     Path("urlr-registry/mlflow.db").write_text("no database")
     assert doctor() == 1
     assert "is not a database of MLflow" in doctor.said("registry", "problem")
+
+
+def test_a_port_that_may_not_be_listened_on_is_a_problem_that_says_what_to_allow(
+    doctor, monkeypatch
+):
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(socket, "create_server", refused)
+    assert doctor() == 1
+    assert doctor.problems == ["sockets"]
+    assert doctor.said("sockets", "problem") == (
+        "a port on 127.0.0.1 cannot be used (Operation not permitted); let this user listen and "
+        "connect on the loopback interface"
+    )
 
 
 class _Refuses(BaseHTTPRequestHandler):

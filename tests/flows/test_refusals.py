@@ -33,9 +33,10 @@ class Case:
     advice: str
     store: str
     environment: dict[str, str]
+    options: tuple[str, ...] = ()
 
 
-def cases(server: S3Server, bucket: str, votes: str, nothing: str) -> dict[str, Case]:
+def cases(server: S3Server, bucket: str, votes: str, others: str, nothing: str) -> dict[str, Case]:
     s3, away = server.environment, f"http://127.0.0.1:{free_ports(1)[0]}"
     return {
         "wrong secret": Case(
@@ -66,10 +67,17 @@ def cases(server: S3Server, bucket: str, votes: str, nothing: str) -> dict[str, 
             f"registry {away}", "try again later", votes, {"URLR_REGISTRY": away}
         ),
         "no votes": Case(f"the store {nothing} holds no votes", "put dumps under", nothing, {}),
+        "urlr nightly --only smilling": Case(
+            "the store has no votes on smilling",
+            "Did you mean smiling?",
+            others,
+            {},
+            ("--only", "smilling"),
+        ),
     }
 
 
-NAMES = tuple(cases(S3Server(""), "", "", ""))
+NAMES = tuple(cases(S3Server(""), "", "", "", ""))
 
 
 @dataclass(frozen=True)
@@ -94,10 +102,15 @@ def refused(
 ) -> Iterator[dict[str, Refused]]:
     """All of these nights, two at a time."""
     place = tmp_path_factory.mktemp("refused")
-    votes, nothing = Store.at(place / "votes"), place / "nothing"
-    put(votes, "votes/smiling/1.csv", simulated().votes)
+    votes, others, nothing = (
+        Store.at(place / "votes"),
+        Store.at(place / "others"),
+        place / "nothing",
+    )
+    for one in (votes, others):
+        put(one, "votes/smiling/1.csv", simulated().votes)
     nothing.mkdir()
-    found = cases(s3_server, new_bucket(), votes.url, str(nothing))
+    found = cases(s3_server, new_bucket(), votes.url, others.url, str(nothing))
 
     def run(name: str) -> Refused:
         case = found[name]
@@ -105,7 +118,7 @@ def refused(
         store = None if name == "missing bucket" else Store.at(case.store)
         before = keys_of(store)
         try:
-            done = command("nightly", "--store", case.store)
+            done = command("nightly", "--store", case.store, *case.options)
         finally:
             command.close()
         files = [str(path.relative_to(command.work)) for path in command.work.rglob("*")]
@@ -190,6 +203,8 @@ def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
         second.complaint
     )
     assert "wait for it to end" in second.complaint
+    seen = Seen("the night does not begin (1)", second.complaint.removeprefix("urlr: "))
+    passed("nights that cannot begin", "another night is at work", seen)
     shown = [one for one in runs_on(prefect_address, store.url) if "deployment_id" in one]
     assert {one["state_type"] for one in shown} == {"RUNNING", "FAILED"}
     [refused] = [one["state"] for one in shown if one["state_type"] == "FAILED"]

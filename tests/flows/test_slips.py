@@ -10,6 +10,23 @@ from registries import MLFLOW_WARNS, moved, registered
 
 pytestmark = MLFLOW_WARNS
 
+SLIPS = {
+    "urlr models smilling": "has no attribute smilling; did you mean smiling",
+    "urlr rollback smilling": "has no attribute smilling; did you mean smiling",
+    "urlr rollback smiling --to 9": "smiling has no version 9 that urlr registered",
+    "urlr rollback smiling --to 2": "is champion already; give another version",
+    "urlr nightly --as-of 2999-01-01": "--as-of 2999-01-01 lies in the future",
+    "urlr nightly --as-of 9999-12-31": "--as-of 9999-12-31 lies in the future",
+}
+"""What is typed, and part of what is said."""
+SETTINGS = (
+    "URLR_WORKERS=0",
+    "URLR_WORKERS=1000000",
+    "URLR_NIGHT_DEADLINE=1e300",
+    "URLR_LEASE=-1",
+    "URLR_LEASE_GRACE=1e12",
+)
+
 
 @pytest.fixture
 def slip(command, registry, monkeypatch):
@@ -23,22 +40,11 @@ def smiling(registry):
     return SimpleNamespace(name="smiling", champion=2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["models", "smilling"], "has no attribute smilling; did you mean smiling"),
-        (["rollback", "smilling"], "has no attribute smilling; did you mean smiling"),
-        (["rollback", "smiling", "--to", "9"], "smiling has no version 9 that urlr registered"),
-        (["rollback", "smiling", "--to", "2"], "is champion already; give another version"),
-        (["nightly", "--as-of", "2999-01-01"], "--as-of 2999-01-01 lies in the future"),
-        (["nightly", "--as-of", "9999-12-31"], "--as-of 9999-12-31 lies in the future"),
-    ],
-)
-def test_a_slip_is_one_line(slip, smiling, arguments, said):
-    line = slip.refusal(*arguments)
-    assert said in line
-    name = shlex.join(["urlr", *arguments])
-    passed("operator slips", name, Seen("refused (1)", line.removeprefix("urlr: ").strip()))
+@pytest.mark.parametrize("typed", SLIPS)
+def test_a_slip_is_one_line(slip, smiling, typed):
+    line = slip.refusal(*shlex.split(typed)[1:])
+    assert SLIPS[typed] in line
+    passed("operator slips", typed, Seen("refused (1)", line.removeprefix("urlr: ").strip()))
 
 
 @pytest.mark.parametrize(
@@ -55,19 +61,10 @@ def test_what_is_no_day_or_version_is_told_with_the_usage(slip, arguments):
     assert slip.err.splitlines()[-1].startswith(f"urlr {arguments[0]}: error: argument --")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("URLR_WORKERS", "0"),
-        ("URLR_WORKERS", "1000000"),
-        ("URLR_NIGHT_DEADLINE", "1e300"),
-        ("URLR_LEASE", "-1"),
-        ("URLR_LEASE_GRACE", "1e12"),
-    ],
-)
-def test_absurd_settings_are_named(slip, monkeypatch, name, value):
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_absurd_settings_are_named(slip, monkeypatch, setting):
+    name, _, value = setting.partition("=")
     monkeypatch.setenv(name, value)
     line = slip.refusal("models")
     assert f"set it by {name} or in urlr.toml" in line
-    seen = Seen("refused (1)", line.removeprefix("urlr: ").strip())
-    passed("operator slips", f"{name}={value}", seen)
+    passed("operator slips", setting, Seen("refused (1)", line.removeprefix("urlr: ").strip()))

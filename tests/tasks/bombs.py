@@ -1,24 +1,38 @@
-"""Small files that decode to more than any memory, made cheaply, and a process that reads them.
+"""Small files that decode to more than any memory, made cheaply, and processes that read them.
 
-Run as a program it is that process: it reads every file given and tells what each did to it.
+Run as a program it reads every file given, each in a copy of itself, and tells what each did to it.
 """
 
 import gzip
 import io
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from stored_votes import order_of
+
+from tasks import row_counts
+from tasks.importing.documents import read_records, xml_tags
+from tasks.importing.mapping import read_mapping
+from tasks.partitions import features_at, part_shape, partitions_of, read_partition
+from tasks.read import read_features, read_votes
+from tasks.store import Store
+from tasks.train import train
+from urlr.errors import UrlrError
 
 ROOT = Path(__file__).parents[2]
 MILLION = 1_000_000
+WORKER = 4 << 30
+"""Bytes that a worker of a night may use."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class Read:
 
 
 def read_elsewhere(orders: dict[str, tuple[str, Path]]) -> dict[str, Read]:
-    """Read files, each by the function named, in a process of their own."""
+    """Read files, each in the way named and in a process of its own."""
     told = json.dumps({name: [by, str(path)] for name, (by, path) in orders.items()})
     done = subprocess.run(
         [sys.executable, __file__],
@@ -84,10 +98,7 @@ def _peak() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
 
-def _measured(read, path: str) -> Read:
-    from urlr.errors import UrlrError
-
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+def _measured(read: Callable[[str], object], path: str) -> Read:
     before, began, said = _peak(), time.process_time(), ""
     try:
         read(path)
@@ -96,20 +107,32 @@ def _measured(read, path: str) -> Read:
     return Read(said, time.process_time() - began, _peak() - before)
 
 
-def _in_pieces(path: str) -> None:
-    from tasks.partitions import features_at, part_shape, partitions_of, read_partition
+def _read_in_a_copy(read: Callable[[str], object], path: str) -> Read:
+    """What a file does to a copy of this process: no memory is kept from the one before."""
+    copies = multiprocessing.get_context("fork")
+    ours, theirs = copies.Pipe(duplex=False)
+    copy = copies.Process(target=lambda: theirs.send(_measured(read, path)))
+    copy.start()
+    theirs.close()
+    found: Read = ours.recv()
+    copy.join()
+    return found
 
+
+def _in_pieces(path: str) -> None:
     features = features_at(path)
     for piece in partitions_of(part_shape(features.store, features.parts[0])):
         read_partition(piece)
 
 
+def _in_a_night(path: str) -> None:
+    """As a worker does: rows counted against the memory it may use, then gathered."""
+    row_counts.memory_limit = lambda: WORKER
+    train(order_of(Store.at(Path(path).parents[2])))
+
+
 def main() -> None:
     """Read what is asked for on standard input."""
-    from tasks.importing.documents import read_records, xml_tags
-    from tasks.importing.mapping import read_mapping
-    from tasks.read import read_features, read_votes
-
     ways = {
         "votes": read_votes,
         "features": read_features,
@@ -117,9 +140,10 @@ def main() -> None:
         "records": read_records,
         "config": xml_tags,
         "mapping": read_mapping,
+        "night": _in_a_night,
     }
     orders = json.loads(sys.stdin.read())
-    found = {name: vars(_measured(ways[by], path)) for name, (by, path) in orders.items()}
+    found = {name: vars(_read_in_a_copy(ways[by], path)) for name, (by, path) in orders.items()}
     sys.stdout.write(json.dumps(found))
 
 

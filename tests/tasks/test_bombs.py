@@ -86,6 +86,12 @@ def keys(count: int) -> str:
     return json.dumps({f"k{k}": 1 for k in range(count)})
 
 
+def rows(doublings: int) -> bytes:
+    """A million votes that say the same, 2**doublings times."""
+    votes = {name: pa.array(np.full(MILLION, name)) for name in ("winner", "loser")}
+    return with_groups_again(parquet(pa.table(votes)), doublings)
+
+
 def zeros() -> bytes:
     return gzip_of_zeros(10 << 30)
 
@@ -107,6 +113,8 @@ BOMBS: dict[str, tuple[str, str, Callable[[], bytes | str | int], str]] = {
     "shared beginnings": ("votes", "parquet", lambda: shared_beginnings(10), "column winner"),
     "Parquet columns": ("votes", "parquet", lambda: parquet_columns(20_001), "20,001 columns"),
     "a footer": ("votes", "parquet", lambda: parquet_columns(40_001), "more than 20,000 columns"),
+    "128 million rows": ("night", "parquet", lambda: rows(7), "128,000,000 votes need about"),
+    "a billion rows": ("night", "parquet", lambda: rows(10), "has 1,024,000,000 rows"),
     "a gigabyte": ("votes", "csv", lambda: 1 << 30, "1,073,741,824 bytes"),
     "a gigabyte of records": ("records", "jsonl", lambda: 1 << 30, "1,073,741,824 bytes"),
     "a cell": ("votes", "csv", lambda: f"winner\na\n{LONG}\n", "62,914,560 bytes in line 3"),
@@ -122,7 +130,10 @@ BOMBS: dict[str, tuple[str, str, Callable[[], bytes | str | int], str]] = {
     "a config": ("config", "xml", lambda: "<a>" * MILLION, "3,000,000 bytes"),
     "a mapping": ("mapping", "toml", lambda: "a = [" * MILLION, "5,000,000 bytes"),
 }
-"""By name: how it is read, its ending, its content (or its size), and words of the refusal."""
+"""By name: how it is read, its ending, its content (or its size), and words of the refusal.
+
+What is read as votes by the commands is read in a night too.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -130,25 +141,33 @@ def reads(tmp_path_factory) -> dict[str, Read]:
     place = tmp_path_factory.mktemp("bombs")
     orders = {}
     for number, (name, (by, ending, made, _)) in enumerate(BOMBS.items()):
-        path, content = place / f"{number}.{ending}", made()
+        folder = place / str(number) / "votes" / "smiling"
+        folder.mkdir(parents=True)
+        path, content = folder / f"1.{ending}", made()
         if isinstance(content, int):
             with path.open("wb") as file:
                 file.truncate(content)  # takes no room on the disk
         else:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         orders[name] = (by, path)
+        if by == "votes":
+            orders[f"{name}, in a night"] = ("night", path)
     return read_elsewhere(orders)
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_within_a_second_and_200_mb(reads, name):
-    read = reads[name]
-    assert BOMBS[name][3] in read.said
-    assert read.said.endswith(".")
-    assert read.said.isprintable()
-    assert read.seconds <= SECONDS, read
-    assert read.growth <= GROWTH, read
-    passed("bombs", name, Seen("refused within 1 s and 200 MB", read.said))
+    ways = [read for told, read in reads.items() if told in (name, f"{name}, in a night")]
+    for read in ways:
+        assert BOMBS[name][3] in read.said
+        assert read.said.endswith(".")
+        assert read.said.isprintable()
+        assert read.seconds <= SECONDS, read
+        assert read.growth <= GROWTH, read
+    outcome = "refused within 1 s and 200 MB"
+    if len(ways) > 1:
+        outcome += ", by commands and in a night"
+    passed("bombs", name, Seen(outcome, ways[0].said))
 
 
 def test_text_that_packs_well_is_read_as_long_as_it_is_small():
