@@ -24,7 +24,7 @@ from tasks.metrics import MetricsError, night_metrics, write_textfile
 from tasks.publish import Desk, publish, rivals
 from tasks.registry import Registry, RegistryError, RegistryUnreachable, Standing
 from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
-from tasks.report.site import METRICS, point_to, report_key, write_overview, write_page
+from tasks.report.site import LATEST, METRICS, point_to, report_key, write_overview, write_page
 from tasks.results import (
     NIGHTS,
     RUN,
@@ -37,7 +37,7 @@ from tasks.results import (
 )
 from tasks.runs import RUNS, Past
 from tasks.settings import Settings
-from tasks.store import NotThere, Store, Unreachable
+from tasks.store import NotThere, Store, StoreError, Unreachable
 from tasks.train import UnusedVotes, train
 from tasks.write import for_spreadsheets, table_bytes
 from urlr.errors import UrlrError
@@ -192,7 +192,7 @@ class NightWork:
         night = replace(night, notes=(*night.notes, *trouble))
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
         if is_whole(night) and not trouble:
-            point_to(self.store, self.run)
+            night = replace(night, notes=(*night.notes, *self._point_to_it()))
         return night
 
     def tell_dashboards(self, night: Night) -> None:
@@ -222,6 +222,14 @@ class NightWork:
             self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
         except Exception as error:
             return [self._not_made("the report", error)]
+        return []
+
+    def _point_to_it(self) -> list[str]:
+        """Let the pointer lead to the report; the night is recorded, whatever becomes of that."""
+        try:
+            point_to(self.store, self.run)
+        except StoreError as error:
+            return [f"{LATEST} still leads to an earlier night ({shown(error, 300)})"]
         return []
 
     def _not_made(self, what: str, error: Exception) -> str:

@@ -241,7 +241,10 @@ def _sweep(store: Store, dead: tuple[str, ...]) -> None:
 
 
 def _out_of_time(work: NightWork) -> None:
-    work.notes.append(f"stopped: the night took longer than {work.settings.night_deadline:g} s")
+    work.notes.append(
+        f"stopped: the night took longer than {work.settings.night_deadline:g} s; raise "
+        "URLR_NIGHT_DEADLINE, or look for what it waited for"
+    )
     work.stopping.set()
 
 

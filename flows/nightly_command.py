@@ -247,6 +247,9 @@ def quiet_environment() -> None:
         "DO_NOT_TRACK": "1",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
+        # With Prefect's 60 s and 5 retries a call to a silent API takes 7 minutes, so it takes 3.
+        "PREFECT_API_REQUEST_TIMEOUT": "20",
         # The first start of Prefect's own API takes 10 to 25 s, and it gives up after 20.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
     }.items():

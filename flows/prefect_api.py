@@ -18,6 +18,8 @@ Progress = Callable[[str, float], None]
 
 ANSWER = 15.0
 """Seconds that a Prefect server may take to answer when asked whether it is there, twice."""
+FAREWELL = 30.0
+"""Seconds that this process may take to end once a Prefect server went away."""
 
 
 @contextmanager
@@ -50,9 +52,22 @@ def with_prefect(progress: Progress) -> Iterator[None]:
             f"{_named(address)} went away in mid-run ({shown(redacted(str(error)), 200)}); what "
             "was computed is kept: see that it runs, and start again."
         )
+        if address:  # one of our own is ended as this process ends
+            _end_in_time()
     else:
         return
     raise failure
+
+
+def _end_in_time() -> None:
+    """End this process soon, when all that is ours has ended and the complaint was made.
+
+    As it ends, Prefect tells its API whatever it has not told yet, one word after the other, and
+    waits up to 3 minutes for each.
+    """
+    timer = threading.Timer(FAREWELL, os._exit, [1])
+    timer.daemon = True
+    timer.start()
 
 
 def check_api(address: str | None) -> None:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from tasks.store import Exists, NotThere, Store, StoreError
+from tasks.store import Exists, NotThere, Store, StoreError, Unreachable
 from urlr.errors import UrlrError
 from urlr.ids import shown
 
@@ -128,6 +128,8 @@ class Lease:
         self._record = record
         self._seconds = seconds
         self._ends = time.monotonic() + (record.expires - _now()).total_seconds()
+        self._trouble = ""
+        """Why it was not renewed when it was last due."""
         self._over = threading.Event()
         self._beats = threading.Thread(target=self._keep, name=self.key, daemon=True)
 
@@ -147,7 +149,7 @@ class Lease:
             The store cannot be asked, so nobody knows.
         """
         if self._has_run_out():
-            raise self._lost(f"ran out at {_shown_time(self.expires)}")
+            raise self._ran_out()
         newest = max(_numbers(self._store), default=0)
         if newest > self.number:
             raise self._lost(f"was followed by {_key(newest)}")
@@ -155,11 +157,15 @@ class Lease:
         if held is None or held.token != self._record.token:
             raise self._lost("was removed by somebody")
         if self._has_run_out():  # while the store was asked
-            raise self._lost(f"ran out at {_shown_time(self.expires)}")
+            raise self._ran_out()
 
     def _has_run_out(self) -> bool:
         """By either clock: one may be set, the other may stand still while a machine sleeps."""
         return time.monotonic() > self._ends or _now() > self._record.expires
+
+    def _ran_out(self) -> LeaseLost:
+        why = f" (it could not be renewed: {self._trouble})" if self._trouble else ""
+        return self._lost(f"ran out at {_shown_time(self.expires)}{why}")
 
     def _lost(self, how: str) -> LeaseLost:
         where = self._store.address(self.key)
@@ -170,15 +176,26 @@ class Lease:
         self._beats.start()
 
     def release(self) -> None:
-        """Stop renewing and say that the store is free; if that fails, the lease runs out."""
+        """Stop renewing and say that the store is free; if that fails, the lease runs out.
+
+        Where nothing can be written, as on a full disk, it is removed: nobody else has the number.
+        """
         self._over.set()
         if self._beats.ident is not None:
             self._beats.join(self._seconds)
         try:
             if self._is_ours():
-                self._store.replace(self.key, replace(self._record, released=True).to_bytes())
+                self._free()
         except (StoreError, LeaseError) as error:
             _log.warning("the lease could not be released and will run out: %s", error)
+
+    def _free(self) -> None:
+        try:
+            self._store.replace(self.key, replace(self._record, released=True).to_bytes())
+        except Unreachable:
+            raise
+        except StoreError:
+            self._store.remove(self.key)
 
     def _keep(self) -> None:
         pause = self._seconds / BEATS
@@ -187,7 +204,9 @@ class Lease:
                 if self._has_run_out() or not self._is_ours():
                     return  # `check` tells
                 self._renew()
+                self._trouble = ""
             except (StoreError, LeaseError) as error:
+                self._trouble = str(error).partition("; ")[0].rstrip(".")
                 _log.warning("the lease could not be renewed, trying again: %s", error)
 
     def _is_ours(self) -> bool:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import gettempdir
 from urllib.parse import quote
 
 from tasks.formats import shown_path
@@ -34,6 +35,8 @@ _SECRETS = {
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:]*:(?!\d*(?:/|\s|$))\S*)@")
 """A user and perhaps a password in an address; passwords may hold slashes, and ports are none."""
 _OURS = re.compile(r"\.urlr-[0-9a-f]{16}\.tmp")
+FULL = {errno.ENOSPC, errno.EDQUOT}
+"""What a disk without room says."""
 _UNLINKABLE = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
 
@@ -142,6 +145,15 @@ def hidden_name() -> str:
 def is_hidden(key: str) -> bool:
     """Whether the key ends in a name that `hidden_name` gave."""
     return _OURS.fullmatch(key.rpartition("/")[2]) is not None
+
+
+def no_room_apart(error: OSError) -> str:
+    """What is said where a temporary file cannot be written, which lies on this machine."""
+    return (
+        f"temporary files cannot be written at {shown(gettempdir(), 200)}: "
+        f"{shown(error.strerror or error, 200)}; make room there, or set TMPDIR to another "
+        "directory."
+    )
 
 
 def differs(address: str) -> Exists:
@@ -320,7 +332,8 @@ class Directory:
                 f"{where} {what}: its file system cannot link files; keep the store on another."
             )
         why = shown(error.strerror or error, 200)
-        return StoreError(f"{where} {what}: {why}; check the disk and the path.")
+        todo = "make room on that disk" if error.errno in FULL else "check the disk and the path"
+        return StoreError(f"{where} {what}: {why}; {todo}.")
 
 
 class _Hidden:

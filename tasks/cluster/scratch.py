@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tasks.cluster.orders import ClusterError
+from tasks.objects import no_room_apart
+
 _PREFIX = "urlr-workers-"
 _LOCK = "in-use"
 _STALE = 3600.0
@@ -22,11 +25,21 @@ _STALE = 3600.0
 
 @contextmanager
 def scratch_directory() -> Iterator[str]:
-    """An empty directory for the block; those of processes that were killed are removed."""
+    """An empty directory for the block; those of processes that were killed are removed.
+
+    Raises
+    ------
+    ClusterError
+        It cannot be made.
+    """
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if _is_left(path):
             shutil.rmtree(path, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place:
+    try:
+        directory = tempfile.TemporaryDirectory(prefix=_PREFIX)
+    except OSError as error:
+        raise ClusterError(no_room_apart(error)) from None
+    with directory as place:
         made = Path(place) / "made"
         with made.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

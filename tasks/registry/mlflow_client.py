@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tasks.objects import redacted
+from tasks.objects import FULL, no_room_apart, redacted
 from urlr.errors import UrlrError
 from urlr.ids import shown
 
@@ -31,7 +31,7 @@ _DEFAULTS = {
 """What the environment gets unless it says otherwise. MLflow's own 120 seconds and 7 retries keep a
 call waiting for up to 20 minutes; with these one to a server that is away ends after 14 seconds."""
 _TALKATIVE = ("mlflow.store.db.utils", "alembic")
-"""Loggers that report the making of the schema line by line."""
+"""Loggers that tell of the making of the schema line by line, and of what is raised in many."""
 _SQLITE = b"SQLite format 3\0"
 _PAGE = 500
 _BATCH = 100
@@ -42,6 +42,7 @@ _CAUSE = re.compile(
     r"Connection refused|[Tt]imed out|Name or service not known|name resolution|error code 5\d\d|"
     r"database is locked"
 )
+_FULL = re.compile(r"database or disk is full|No space left on device|Disk quota exceeded")
 _AWAY = re.compile(r"failed with exception|Max retries exceeded")
 _DENIED = re.compile(r"error code 40[13]\b")
 
@@ -268,8 +269,12 @@ def asking(uri: str) -> Iterator[Any]:
         return
     except MlflowException as error:
         failure = _failure(uri, str(error.error_code), str(error.message))
-    except (SQLAlchemyError, OSError) as error:
+    except SQLAlchemyError as error:
         failure = _failure(uri, "", str(error))
+    except OSError as error:
+        failure = _failure(uri, "", str(error))
+        if error.errno in FULL:  # files on their way to a server and back lie there meanwhile
+            failure = RegistryError(no_room_apart(error))
     raise failure from None
 
 
@@ -324,7 +329,7 @@ def _set_defaults() -> None:
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     for name in _TALKATIVE:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def load() -> None:
@@ -360,6 +365,8 @@ def _failure(uri: str, code: str, said: str) -> RegistryError:
             f"{where} denied access; check MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
             "or MLFLOW_TRACKING_TOKEN."
         )
+    if full := _FULL.search(said):
+        return RegistryError(f"{where} found no room left ({full[0]}); make room on its disk.")
     cause = _CAUSE.search(said)
     if cause is not None or _AWAY.search(said) or code == "TEMPORARILY_UNAVAILABLE":
         return RegistryUnreachable(

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tasks.objects import no_room_apart
 from tasks.registry.mlflow_client import RegistryError, RegistryUnreachable, load
 from tasks.registry.publication import Version
 from urlr.errors import UrlrError
@@ -45,7 +46,10 @@ class _Helper:
         ours, theirs = socket.socketpair()
         paths = [path or str(Path.cwd()) for path in sys.path]
         given = dict.fromkeys(_THREADS, "1") | {"PYTHONPATH": os.pathsep.join(paths)}
-        said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the helper
+        try:
+            said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the helper
+        except OSError as error:
+            raise RegistryError(no_room_apart(error)) from None
         with theirs:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "tasks.registry"],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import Done, Fault, runs_on, until
-from judge import Bytes, champions_serve
+from judge import Bytes, champions_serve, inputs_as_given
 from pipeline import PrefectApi
 from sites import Site, site_at
 from stored_votes import simulated
@@ -37,7 +39,7 @@ class Kill:
     of_flow: bool = False
     """Whether a worker is there, which kills the flow that started it."""
     moved: bool = False
-    """Whether the new champion serves by then."""
+    """Whether the new champion of the old attribute serves by then."""
     when: str = "before"
 
     def fault(self, marks: Path) -> Fault:
@@ -114,6 +116,56 @@ def clean_nights(site: Site) -> Bytes:
         site.command.close()
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A site after a first night, with more votes delivered, to which it can be put back."""
+
+    site: Site
+    place: Path
+    scores: dict[Any, float]
+    """By the first champion."""
+    served: dict[str, int]
+
+    def put_back(self) -> None:
+        """Undo all that nights did since; files stay the files that others have open."""
+        copy = _copy_of(self.place)
+        for path in sorted(self.place.rglob("*"), reverse=True):
+            if not os.path.lexists(copy / path.relative_to(self.place)):
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        for kept in sorted(copy.rglob("*")):
+            path = self.place / kept.relative_to(copy)
+            if kept.is_dir():
+                path.mkdir(exist_ok=True)
+            elif not path.exists() or path.read_bytes() != kept.read_bytes():
+                path.write_bytes(kept.read_bytes())
+        self.site.served = dict(self.served)
+
+    def killed(self, kill: Kill) -> Found:
+        """What is found after a night that is killed there, once its lease has run out."""
+        marks = Path(f"{self.place}.marks") / secrets.token_hex(4)
+        done = self.site.night(faults=(kill.fault(marks),))
+        assert done.code == -signal.SIGKILL, done
+        return _found(self.site)
+
+
+@contextmanager
+def kept_after_a_night(place: Path, api: PrefectApi) -> Iterator[Kept]:
+    """A site on which nights can be killed, each as if none had been before."""
+    site = new_site(place, api)
+    try:
+        deliver_first(site)
+        assert site.night().code == 0
+        deliver_second(site)
+        shutil.copytree(place, _copy_of(place), symlinks=True)
+        yield Kept(site, place, _scores(site), dict(site.served))
+    finally:
+        site.command.close()
+
+
+def _copy_of(place: Path) -> Path:
+    return Path(f"{place}.kept")
+
+
 @contextmanager
 def killed_one_after_the_other(
     place: Path, api: PrefectApi, steps: Mapping[str, Kill]
@@ -138,9 +190,6 @@ def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
         done = site.night(faults=(fits, kill.fault(place / f"kill-{number}")))
         assert done.code == -signal.SIGKILL, (step, done)
         kills[step] = _found(site)
-        champions_serve(site)
-        assert site.inputs() == site.given
-        until(lambda: held_by(site.store, grace=GRACE) is None)
     # Nothing here dies in the midst of a write, which would leave this; the judge looks for it.
     for folder in (f"runs/{kills[step].run}", "report", "lease"):
         key = f"{folder}/{hidden_name()}"
@@ -151,6 +200,10 @@ def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
 
 
 def _found(site: Site) -> Found:
+    """What a killed night left, once its lease has run out."""
+    champions_serve(site)
+    inputs_as_given(site)
+    until(lambda: held_by(site.store, grace=GRACE) is None)
     champion = site.registry.champion(OLD)
     return Found(
         run=names_of(site.store)[0],

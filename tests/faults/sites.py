@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 import pandas as pd
 from commands import PATIENCE, ROOT, Done, Fault, Urlr, command_in
@@ -25,6 +26,13 @@ from tasks.runs import names_of, read_night
 from tasks.store import Store, StoreError
 
 INPUTS = ("votes", "features", "truth")
+SECRETS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "MLFLOW_TRACKING_PASSWORD",
+    "PREFECT_API_AUTH_STRING",
+)
+"""Variables whose values nobody may ever see; each has one, whether it is asked for or not."""
 COSTS = "result.json"
 """Holds what the work cost, which differs from run to run."""
 _RUN = re.compile(rb"\d{8}T\d{6}Z-[0-9a-f]{6}")
@@ -162,7 +170,7 @@ class Site:
         return dict(json.loads(line) for line in done.stdout.splitlines())
 
     def everything_written(self) -> Mapping[str, bytes]:
-        """All that a night leaves anywhere: objects, registry, Prefect's database, its own home."""
+        """All that a night leaves anywhere: objects, registry, Prefect's server, its own home."""
         found = {
             one.key: self.store.read(one.key)
             for one in self.store.list()
@@ -172,7 +180,7 @@ class Site:
             for path in folder.rglob("*"):
                 if path.is_file() and Path(self.store.url) not in path.parents:
                     found[str(path)] = path.read_bytes()
-        return found | {"Prefect's database": self.prefect.database()}
+        return found | {"Prefect's server": self.prefect.written()}
 
 
 def site_at(
@@ -185,12 +193,11 @@ def site_at(
 ) -> Site:
     """A site with an empty home; `server` is the S3 server that the command is to use."""
     (place / "tmp").mkdir(parents=True)
-    given = {} if server is None else server.environment
-    command = command_in(
-        place / "urlr", prefect.address, **given, **environment, TMPDIR=str(place / "tmp")
-    )
-    secrets = () if server is None else (server.secret, server.key)
-    return Site(command, store, prefect, secrets)
+    secrets = {name: f"secret-{token_hex(8)}" for name in SECRETS}
+    given = secrets | ({} if server is None else server.environment)
+    given |= {"TMPDIR": str(place / "tmp"), "MLFLOW_TRACKING_USERNAME": "urlr"}
+    command = command_in(place / "urlr", prefect.address, **given, **environment)
+    return Site(command, store, prefect, tuple(given[name] for name in SECRETS))
 
 
 def _digest(data: bytes) -> str:

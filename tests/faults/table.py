@@ -15,8 +15,8 @@ from pathlib import Path
 HEAD = """\
 # What was tried to break it
 
-Every row was run against the real thing (S3 server, Dask workers, Prefect, MLflow). Whole nights
-end before one judge, which asks that
+Whole nights are run by the real command, with Dask workers, a Prefect server and an MLflow
+registry, on an S3 server or a local disk. They end before one judge, which asks that
 
 a. state and exit code tell the truth;
 b. one plain line says which attribute, which object, what is wrong and what to do;
@@ -28,12 +28,21 @@ g. running again without the fault gives the bytes of a clean run;
 h. no secret is in any log, state, parameter, report, database or error;
 i. no process, port, lock or temporary file is left over.
 
-Bombs by themselves, clocks, models that are loaded, slips at the keyboard, sockets and nights that
-cannot begin are no whole nights: their own tests ask for what applies of this.
+Other rows are less than that, and their own tests ask for what applies of it:
 
-The table is made by `make faults`: the quick cases, which are part of `make test`, and the long
-ones of `make soak`. Nothing in it is written by hand. Addresses, runs, times and processes in it
-have names that do not change.
+- attacks: a night of the real command whose sockets are looked at, and calls to an S3 server that
+  enforces the policies of `deploy/s3`, with the keys of each role, one whole night among them;
+- bombs: a file read in a process of its own, whose processor time and memory are measured, as the
+  commands read it or as a night's worker counts and gathers it, without Dask, Prefect and MLflow;
+- clocks: the dates that Prefect's scheduler gives, and one whole night;
+- malicious models: bytes that are loaded, and versions in an MLflow registry on a local disk, but
+  for one whole night;
+- nights that cannot begin: the real command, up to its refusal;
+- operator slips: commands in the tests' own process with such a registry, but for one whole night.
+
+The table is made by `make faults`: the quick cases, which are part of `make test` and
+`make test-deploy`, and the long ones of `make soak`. Nothing in it is written by hand. Addresses,
+runs, times and processes in it have names that do not change.
 """
 
 
@@ -54,11 +63,16 @@ def table(rows: list[dict[str, str]]) -> str:
         groups[row["group"]].append(row)
     lines = [HEAD, f"{len(rows)} cases, all passed."]
     for group, cases in sorted(groups.items()):
-        lines += ["", f"## {group[0].upper()}{group[1:]}", ""]
+        lines += ["", f"## {heading(group)}", ""]
         lines += ["| case | outcome | what the user saw |", "|---|---|---|"]
         for row in sorted(cases, key=lambda one: one["name"]):
             lines.append("| " + " | ".join(map(cell, list(row.values())[1:])) + " |")
     return "\n".join(lines) + "\n"
+
+
+def heading(group: str) -> str:
+    """What stands over a group."""
+    return f"{group[0].upper()}{group[1:]}"
 
 
 def cell(text: str) -> str:

@@ -229,3 +229,51 @@ def test_a_store_that_cannot_be_used_is_told_in_one_line(sites, clean, nights, n
     assert re.search(said, line), line
     nothing_left(site)
     passed("the store fails altogether", name, Seen("the night does not begin", line))
+
+
+def test_once_the_store_is_back_a_night_is_clean(sites, clean, nights):
+    _, site, proxy = sites
+    proxy.mend()
+    judge_again(site, site.night(), clean)
+
+
+def test_answers_to_all_writes_of_a_night_are_lost(
+    tmp_path, s3_server, new_bucket, prefect_api, monkeypatch, clean
+):
+    """Lease, results, record, report: each is found to be ours; files of the registry once."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    store, models = f"{new_bucket()}/some/where", f"{new_bucket()}/models"
+    rules = (
+        Rule("lose", method="PUT", key=f"{store}/*"),
+        Rule("lose", method="PUT", key=f"{models}/*", times=1),
+        Rule("refuse", method="PUT", key=f"{models}/*", status=409, after=2, times=2),
+    )
+    with faulty(s3_server, *rules) as proxy:
+        site = site_at(
+            tmp_path / "site",
+            Store.at(f"s3://{store}"),
+            prefect_api,
+            server=proxy.front,
+            URLR_ARTIFACTS=f"s3://{models}",
+        )
+        site.put("features/all.csv", features())
+        site.put(key_of("healthy-one", "1.csv"), CSV)
+        try:
+            done = site.night()
+            lost = [one.key.removeprefix(f"{store}/") for one in proxy.log if one.struck == "lose"]
+            proxy.mend()
+            alone = {"healthy-one": clean["healthy-one"]}
+            night = judge_again(site, done, alone)
+            for part in ("lease/", "run.json", "tau.csv", "result.json", "report/latest.html"):
+                assert any(part in key for key in lost), f"no write of {part} was lost: {lost}"
+            assert any(models in key for key in lost)
+            assert judge_again(site, site.night(), alone).entries["healthy-one"].version == 1
+        finally:
+            site.command.close()
+    said = f"{len(lost)} answers lost; {night.entries['healthy-one'].reason}"
+    passed(
+        "the store fails altogether",
+        "the answer to every write of a night is lost",
+        Seen("published", said),
+    )

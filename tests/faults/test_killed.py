@@ -1,8 +1,8 @@
 """The flow's process is killed at each step of publishing; the next night goes on from there.
 
 The steps are killed one after the other on one store, each in the night that was to finish what
-the one before left, so that every kill meets the remains of the last. More points are killed in
-`tests/faults/soak`.
+the one before left, so that every kill meets the remains of the last. Each alone, and more points,
+are killed in `tests/faults/soak`.
 """
 
 from collections.abc import Iterator
@@ -55,8 +55,10 @@ def test_a_killed_night_leaves_a_champion_that_serves(story, night, step):
     assert story.first != story.scores
     assert found.n_records == 1
     which = "new" if kill.moved else "old"
-    said = f"the {which} champion serves; the next night: {night.entries[OLD].reason}"
-    passed("the flow is killed by SIGKILL", step, Seen("killed, then completed", said))
+    said = (
+        f"the {which} champion serves; after {len(STEPS)} such nights: {night.entries[OLD].reason}"
+    )
+    passed("the flow is killed night after night", step, Seen("killed, then completed", said))
 
 
 def test_versions_are_registered_once_however_often_a_night_is_killed(story, night):

@@ -85,6 +85,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) ->
             place / what,
             Store.at(place / what / "store"),
             prefect_api,
+            URLR_WORKERS="2",
             URLR_ATTRIBUTE_DEADLINE=str(DEADLINE),
             URLR_WORKER_MEMORY="1GiB",
         )

@@ -6,7 +6,6 @@ import secrets
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any
 
 import psutil
 import pytest
-from pipeline import PrefectApi
+from pipeline import PrefectApi, asked
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 600.0
 """Seconds that anything here may take; a night takes 15 on an idle machine."""
-QUICK = {"URLR_WORKERS": "2", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
+QUICK = {"URLR_WORKERS": "1", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
 _QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
@@ -157,21 +156,6 @@ def until(true: Callable[[], object], *, patience: float = PATIENCE, fails: bool
             assert not fails, f"waited {patience:.0f} s in vain"
             return
         time.sleep(0.1)
-
-
-def asked(api: str, what: str, **wanted: Any) -> list[dict[str, Any]]:
-    """Objects of one kind that Prefect's API knows, page by page."""
-    found: list[dict[str, Any]] = []
-    while True:
-        body = json.dumps(wanted | {"offset": len(found), "limit": 200}).encode()
-        request = urllib.request.Request(
-            f"{api}/{what}/filter", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            page = json.load(answer)
-        found += page
-        if len(page) < 200:
-            return found
 
 
 def runs_on(api: str, store: str) -> list[dict[str, Any]]:

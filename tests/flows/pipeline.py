@@ -30,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 180.0
 """Seconds that anything may take here before a test fails; none of them waits that long."""
 TASK_STATES = ("Published", "Held", "Unchanged", "Failed")
+_PAGE = 200
+"""The most that Prefect gives at once."""
 _OURS = ("URLR_", "PREFECT_", "MLFLOW_", "AWS_", "DASK_", "PYTHON")
 _SILENT = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -48,6 +50,21 @@ def clean_environment(home: Path) -> dict[str, str]:
     return kept | _SILENT | {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
 
+def asked(api: str, what: str, **wanted: Any) -> list[dict[str, Any]]:
+    """All objects of one kind that Prefect's API knows and that fit, page by page."""
+    found: list[dict[str, Any]] = []
+    while True:
+        body = json.dumps(wanted | {"offset": len(found), "limit": _PAGE}).encode()
+        request = urllib.request.Request(
+            f"{api}/{what}/filter", body, {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            page = json.load(answer)
+        found += page
+        if len(page) < _PAGE:
+            return found
+
+
 @dataclass(frozen=True)
 class PrefectApi:
     """A Prefect server, asked over its REST API."""
@@ -57,14 +74,7 @@ class PrefectApi:
 
     def ask(self, what: str, **wanted: Any) -> list[dict[str, Any]]:
         """All objects of a kind that fit, such as `flow_runs`."""
-        request = urllib.request.Request(
-            f"{self.address}/{what}/filter",
-            json.dumps(wanted).encode(),
-            {"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            found: list[dict[str, Any]] = json.load(answer)
-        return found
+        return asked(self.address, what, **wanted)
 
     def flow_runs(self, store: Store) -> list[dict[str, Any]]:
         """Nights on a store, in order."""
@@ -92,9 +102,10 @@ class PrefectApi:
         found = self.ask("artifacts", flow_runs={"id": {"any_": [flow_run["id"]]}})
         return {one["key"]: one["data"] for one in found}
 
-    def database(self) -> bytes:
-        """All that the server keeps."""
-        return b"".join(path.read_bytes() for path in sorted(self.home.glob("prefect.db*")))
+    def written(self) -> bytes:
+        """All that the server keeps, and what it logged."""
+        kept = [*self.home.glob("prefect.db*"), self.home / "server.log"]
+        return b"".join(path.read_bytes() for path in sorted(kept))
 
     def answers(self) -> bool:
         """Whether it is up."""

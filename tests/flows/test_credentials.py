@@ -75,8 +75,8 @@ def test_a_password_in_an_address_is_not_shown(tried, way, why):
 
 
 def test_a_password_in_an_address_is_kept_nowhere(tried, prefect_api: PrefectApi):
-    kept = {"Prefect's database": prefect_api.database()}
-    assert tried.place.store.url.encode() in kept["Prefect's database"]
+    kept = {"Prefect's server": prefect_api.written()}
+    assert tried.place.store.url.encode() in kept["Prefect's server"]
     files = [path for path in tried.place.directory.parent.rglob("*") if path.is_file()]
     assert files
     kept |= {str(path): path.read_bytes() for path in files}

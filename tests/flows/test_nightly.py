@@ -433,8 +433,8 @@ def test_no_credential_is_kept_or_shown_anywhere(life, prefect_api: PrefectApi, 
     files = [path for path in place.directory.parent.rglob("*") if path.is_file()]
     assert any(path.name == "mlflow.db" for path in files)
     kept = objects | {str(path): path.read_bytes() for path in files}
-    kept["Prefect's database"] = prefect_api.database()
-    assert REVERSED.encode() in kept["Prefect's database"]
+    kept["Prefect's server"] = prefect_api.written()
+    assert REVERSED.encode() in kept["Prefect's server"]
     for number, ran in enumerate(life.nights):
         kept[f"output of night {number}"] = f"{ran.out}{ran.err}".encode()
     for credential in (s3_server.secret, s3_server.key):

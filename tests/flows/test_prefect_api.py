@@ -1,11 +1,28 @@
 """Asking Prefect's API whether it is there: an answer in time, or a plain line."""
 
+import os
 import socket
+import subprocess
+import sys
 
 import pytest
 
 from flows import prefect_api
 from flows.night import NightError
+
+GONE = """
+import time
+import httpx
+from flows import prefect_api
+prefect_api.FAREWELL = 0.5
+prefect_api.check_api = lambda address: None
+try:
+    with prefect_api.with_prefect(lambda what, share: None):
+        raise httpx.ReadTimeout("no answer")
+except prefect_api.NightError as error:
+    print(error, flush=True)
+time.sleep(60)  # as Prefect waits for its API when a process ends
+"""
 
 
 def test_an_api_that_takes_connections_and_says_nothing_is_told_in_time(monkeypatch):
@@ -19,3 +36,15 @@ def test_an_api_that_takes_connections_and_says_nothing_is_told_in_time(monkeypa
             prefect_api.check_api(address)
     assert "gives no answer" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_process_ends_soon_after_its_api_went_away():
+    done = subprocess.run(
+        [sys.executable, "-c", GONE],
+        env=os.environ | {"PREFECT_API_URL": "http://127.0.0.1:9/api"},
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "went away in mid-run (no answer); what was computed is kept" in done.stdout

@@ -23,15 +23,17 @@ PAGELESS, UNPUBLISHED = "smiling", "calm"
 
 @dataclass(frozen=True)
 class Nights:
-    """A night in which pages, report and a registration fail, the one after it, and a dry run."""
+    """A night in which pages, report and a registration fail, the one after it, and two more."""
 
     store: Store
     registry: Registry
     done: tuple[Done, Done]
     nights: tuple[Night, Night]
-    dashboards: Path
+    dashboards: bytes
     """What Prometheus reads, after the dry run."""
     dry: Night
+    unpointed: Done
+    """The end of a night that cannot move the pointer to its report."""
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +64,15 @@ def two(tmp_path_factory: pytest.TempPathFactory, prefect_address: str) -> Itera
         dry = command("nightly", "--store", store.url, "--dry-run")
         last = read_night(store, names_of(store)[0])
         assert last is not None, dry
+        dashboards = (place / TEXTFILE).read_bytes()
+        pointer = Path(store.url, LATEST)
+        pointer.rename(place / "pointer")
+        pointer.mkdir()
+        unpointed = command("nightly", "--store", store.url)
+        pointer.rmdir()
+        (place / "pointer").rename(pointer)
         registry = Registry.at(command.work / "urlr-registry")
-        yield Nights(store, registry, (first, second), nights, place / TEXTFILE, last)
+        yield Nights(store, registry, (first, second), nights, dashboards, last, unpointed)
     finally:
         command.close()
 
@@ -100,8 +109,17 @@ def test_the_next_night_is_whole_and_pointed_to(two):
     assert two.nights[1].run.encode() in two.store.read(LATEST)
 
 
+def test_a_night_that_cannot_move_the_pointer_is_done_and_says_so(two):
+    """Its record is written by then, and tells the same as the exit code."""
+    night = read_night(two.store, names_of(two.store)[0])
+    assert (night.state, two.unpointed.code) == ("Completed", 0), two.unpointed
+    said = f"note: {LATEST} still leads to an earlier night ("
+    [line] = [line for line in two.unpointed.out.splitlines() if line.startswith(said)]
+    assert line.endswith("a file and a directory want one name; move one of them.)")
+
+
 def test_dashboards_are_told_the_figures_of_the_last_night_and_none_of_a_dry_run(two):
     assert two.dry.dry
     figures = [two.store.read(report_key(night.run, METRICS)) for night in (two.nights[1], two.dry)]
     assert figures[0] != figures[1]
-    assert two.dashboards.read_bytes() == figures[0]
+    assert two.dashboards == figures[0]

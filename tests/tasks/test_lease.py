@@ -233,6 +233,30 @@ def test_a_release_that_fails_does_not_fail_the_night(tmp_path, monkeypatch, cap
     assert "could not be released and will run out" in caplog.text
 
 
+def test_where_nothing_can_be_written_a_release_removes_the_lease(tmp_path, monkeypatch):
+    def fail(self, key, data):
+        raise StoreError("No space left on device; make room on that disk.")
+
+    store = Store.at(tmp_path)
+    with monkeypatch.context() as full, taken(store, US):
+        full.setattr(Store, "replace", fail)
+    assert numbers(store) == []
+    with taken(store, THEM) as lease:
+        assert lease.number == 1
+
+
+def test_a_lease_that_could_not_be_renewed_says_why(tmp_path, monkeypatch):
+    def fail(self, key, data):
+        raise Unreachable(f"{key}: the store did not answer; check the network.")
+
+    monkeypatch.setattr(Store, "replace", fail)
+    with taken(Store.at(tmp_path), US, seconds=0.4) as lease:
+        time.sleep(0.5)
+        said = r"ran out at .* \(it could not be renewed: lease/00000001.json: the store did not "
+        with pytest.raises(LeaseLost, match=said + r"answer\); nothing more is published"):
+            lease.check()
+
+
 def test_a_check_that_cannot_ask_says_so(tmp_path, monkeypatch):
     def fail(self, prefix=""):
         raise Unreachable("it is away.")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import pickle
 import subprocess
@@ -423,6 +424,7 @@ def test_a_full_disk_is_told_as_such(registry, error, said):
     with pytest.raises(RegistryError, match=said) as told, asking(registry.uri):
         raise error
     assert "\n" not in str(told.value)
+    assert not logging.getLogger("mlflow.store.db.utils").isEnabledFor(logging.ERROR)
 
 
 def test_a_registry_that_keeps_its_files_elsewhere_is_told(registry, tmp_path):

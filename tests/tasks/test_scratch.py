@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.cluster import ClusterError
 from tasks.cluster.scratch import scratch_directory
 
 
@@ -22,6 +23,13 @@ def test_a_directory_is_there_for_the_block_alone(temporary):
         assert Path(place).parent == temporary
         (Path(place) / "spilled").write_text("x")
     assert list(temporary.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_made_is_told(temporary, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
+    said = "temporary files cannot be written at .*/none: No such file or directory; make room"
+    with pytest.raises(ClusterError, match=said), scratch_directory():
+        pass
 
 
 HOLDS = """

@@ -1,5 +1,6 @@
 """A store in a directory and one in a bucket do the same; what is refused says why in one line."""
 
+import errno
 import multiprocessing
 import os
 import pickle
@@ -310,6 +311,19 @@ def test_a_file_in_the_way_of_a_directory_is_told(tmp_path):
         with pytest.raises(StoreError, match="a file and a directory want one name") as error:
             write("a/b", b"")
         said(error)
+
+
+def test_a_full_disk_is_told_and_nothing_half_written_is_left(tmp_path, monkeypatch):
+    def refuse(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    store = Store.at(tmp_path)
+    for write in (store.create, store.replace):
+        with pytest.raises(StoreError, match="No space left on device; make room") as error:
+            write("a", b"")
+        said(error)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_without_links_is_told(tmp_path, monkeypatch):

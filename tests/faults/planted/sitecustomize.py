@@ -4,6 +4,7 @@
 imported, in the flow's process and in workers alike, so that the product needs no hooks.
 """
 
+import contextlib
 import fnmatch
 import functools
 import importlib.abc
@@ -21,6 +22,10 @@ LONGEST = 900.0
 
 PAUSE = 10.0
 """Seconds that work is held up, for something to happen meanwhile."""
+FILLER = "filler"
+"""The directory that takes all room on a disk."""
+FILES = 2_000
+"""Files that take the last room for files, where there is little."""
 
 
 def strikes(fault, given):
@@ -50,6 +55,9 @@ def attribute_of(given):
 
 def strike(kind):
     """Do what is wrong; `note` only leaves the mark."""
+    if kind.startswith("fill "):
+        fill(Path(kind.removeprefix("fill ")))
+        return
     if kind == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if kind == "kill the flow":  # which started this worker
@@ -70,6 +78,21 @@ def strike(kind):
         if kind == "memory":
             held.append(bytearray(os.urandom(1 << 20) * 32))
         time.sleep(0.02)
+
+
+def fill(disk):
+    """Leave no byte of room on a disk, nor room for a file on a small one."""
+    (disk / FILLER).mkdir()
+    size = 1 << 20
+    with (disk / FILLER / "bytes").open("xb", buffering=0) as file:
+        while size:
+            try:
+                file.write(bytes(size))
+            except OSError:
+                size //= 2
+    with contextlib.suppress(OSError):
+        for number in range(FILES):
+            (disk / FILLER / str(number)).touch()
 
 
 def wrapped(function, fault):

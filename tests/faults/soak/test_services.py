@@ -1,17 +1,35 @@
-"""What a night needs goes away while it works: Prefect, MLflow, scheduler, workers, the store."""
+"""What a night needs goes away while it works, or stays and says nothing.
+
+Prefect, MLflow, the scheduler, workers, the store, and time.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+import psutil
 import pytest
 from cases import passed
-from commands import Done, Fault, until
+from commands import Done, Fault, Running, until
 from dask_programs import dask_cluster
-from judge import Bytes, Seen, champions_serve, judge_again, judge_entry, judge_night, no_secret
+from judge import (
+    Bytes,
+    Seen,
+    champions_serve,
+    inputs_as_given,
+    judge_again,
+    judge_entry,
+    judge_night,
+    judge_unrecorded,
+    no_secret,
+    nothing_left,
+)
 from kills import NEW, OLD, deliver_first, deliver_second, new_site
 from pipeline import PrefectApi, prefect_server
 from registries import MLFLOW_WARNS, mlflow_server
@@ -19,12 +37,23 @@ from s3_proxy import Rule, faulty
 from sites import Site, site_at
 from storage import S3Server, free_ports
 
+from flows.nightly_command import CODES
 from tasks.lease import held_by
+from tasks.runs import names_of
 from tasks.store import Store
 
 pytestmark = MLFLOW_WARNS
 
 GROUP = "services go away"
+SILENCE = 5
+"""Seconds that MLflow may take to answer once; by default 30."""
+MLFLOW_SILENT = 300.0
+"""Seconds in which a night must end whose MLflow says nothing: a call is given up after 34, and
+five are made one after the other."""
+PREFECT_SILENT = 540.0
+"""Seconds in which a night must end whose Prefect says nothing."""
+NIGHT, END = 60, 60.0
+"""Seconds that a night may take, and those in which it must have ended after that."""
 
 
 def prepared(site: Site) -> Site:
@@ -36,48 +65,108 @@ def prepared(site: Site) -> Site:
     return site
 
 
-def slow(place: Path) -> Fault:
-    """The old attribute takes long enough for something to happen meanwhile."""
-    return Fault("tasks.train:_computed", "pause", place, attribute=OLD, times=1)
+def slow(place: Path, attribute: str = NEW) -> Fault:
+    """An attribute takes long enough for something to happen meanwhile; by default the first."""
+    return Fault("tasks.train:_computed", "pause", place, attribute=attribute, times=1)
 
 
-def last_line(done: Done) -> str:
-    lines = [line for line in (done.out + done.err).splitlines() if line.strip()]
-    return lines[-1].removeprefix("urlr: ")
+def begun(site: Site, *faults: Fault, **environment: str) -> Running:
+    """A night that was started."""
+    site.started = names_of(site.store)
+    return site.command.start("nightly", "--store", site.store.url, faults=faults, **environment)
+
+
+def in_the_midst(night: Running, fault: Fault) -> None:
+    """Wait until a night is where the fault is planted; it has not ended before."""
+    until(lambda: fault.struck == 1 or night.process.poll() is not None)
+    assert fault.struck == 1, night.end()
+
+
+def ended(night: Running, within: float) -> Done:
+    """How a night ended, which it did in time."""
+    began = time.monotonic()
+    done = night.end()
+    took = time.monotonic() - began
+    assert took < within, f"it took {took:.0f} seconds: {done}"
+    print(f"ended {took:.0f} s after that (at most {within:.0f})")  # noqa: T201 - by pytest -s
+    return done
+
+
+@contextmanager
+def frozen(port: int) -> Iterator[None]:
+    """Stop the server that this process started at a port; it takes connections and is silent."""
+    ours = psutil.Process().children(recursive=True)
+    [server] = [one for one in ours if str(port) in one.cmdline() and one.parent() not in ours]
+    stopped = [server, *server.children(recursive=True)]
+    for process in stopped:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in stopped:
+            process.resume()
+
+
+def site_with_mlflow(place: Path, api: PrefectApi, port: int) -> Site:
+    """It publishes to a server."""
+    return site_at(
+        place / "site",
+        Store.at(place / "site" / "store"),
+        api,
+        URLR_WORKERS="1",
+        MLFLOW_TRACKING_URI=f"http://127.0.0.1:{port}",
+        MLFLOW_HTTP_REQUEST_TIMEOUT=str(SILENCE),
+    )
 
 
 def test_prefects_api_goes_down(
     tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
 ) -> None:
-    """The work does not depend on who shows it: either it is finished, or it is said plainly."""
+    """What was computed is kept, and it is said plainly."""
     place = tmp_path_factory.mktemp("prefect-down")
     (place / "server").mkdir()
-    site = new_site(place / "site", prefect_api)
-    prepared(site)
+    site = prepared(new_site(place / "site", prefect_api))
     try:
-        with prefect_server(place / "server") as other:
+        with prefect_server(place / "server") as site.prefect:
             pause = slow(place / "marks")
-            night = site.command.start(
-                "nightly",
-                "--store",
-                site.store.url,
-                faults=(pause,),
-                PREFECT_API_URL=other.address,
-            )
-            until(lambda: pause.struck == 1 or night.process.poll() is not None)
+            night = begun(site, pause, PREFECT_API_URL=site.prefect.address)
+            in_the_midst(night, pause)
         done = night.end()
-        assert done.code in (0, 1), done
-        if done.code:
-            said = r"Prefect's API at \S+ went away in mid-run \(.+\); .*start again"
-            assert re.search(said, done.complaint), done
+        line = judge_unrecorded(site, done)
+        said = r"Prefect's API at \S+ went away in mid-run \(.+\); .*start again"
+        assert re.search(said, line), line
         assert "Error logging" not in done.err, "that is noise"
-        champions_serve(site)
-        assert held_by(site.store, grace=1) is None
+        nothing_left(site)
+        site.prefect = prefect_api
         judge_again(site, site.night(), two_clean_nights)
     finally:
         site.command.close()
-    seen = Seen(f"exit code {done.code}, then completed", last_line(done))
-    passed(GROUP, "Prefect's API goes down in mid-run", seen)
+    passed(GROUP, "Prefect's API goes down in mid-run", Seen("failed (1), then completed", line))
+
+
+def test_prefects_api_is_frozen(tmp_path_factory, two_clean_nights: Bytes) -> None:
+    """A server that takes calls and answers none is not waited for without end."""
+    place = tmp_path_factory.mktemp("prefect-frozen")
+    (place / "server").mkdir()
+    with prefect_server(place / "server") as api:
+        site = prepared(new_site(place / "site", api))
+        try:
+            pause = slow(place / "marks")
+            night = begun(site, pause)
+            in_the_midst(night, pause)
+            with frozen(int(re.findall(r":(\d+)/", api.address)[0])):
+                done = ended(night, PREFECT_SILENT)
+            line = judge_unrecorded(site, done)
+            said = r"Prefect's API at \S+ went away in mid-run \(.+\); .*start again"
+            assert re.search(said, line), line
+            nothing_left(site)
+            judge_again(site, site.night(), two_clean_nights)
+            states = [run["state_type"] for run in api.flow_runs(site.store)]
+            assert states[0] == states[-1] == "COMPLETED"
+            assert states[1] in ("FAILED", "CRASHED"), states
+        finally:
+            site.command.close()
+    passed(GROUP, "Prefect's API is frozen in mid-run", Seen("failed (1), then completed", line))
 
 
 def test_mlflow_goes_down(
@@ -86,62 +175,116 @@ def test_mlflow_goes_down(
     """What was computed waits for the next night; what served, serves."""
     place = tmp_path_factory.mktemp("mlflow-down")
     [port] = free_ports(1)
-    site = site_at(
-        place / "site",
-        Store.at(place / "site" / "store"),
-        prefect_api,
-        URLR_WORKERS="1",
-        MLFLOW_TRACKING_URI=f"http://127.0.0.1:{port}",
-    )
+    site = site_with_mlflow(place, prefect_api, port)
     try:
         with mlflow_server(place, port):
             prepared(site)
-        pause = slow(place / "marks")
-        with mlflow_server(place, port):
-            night = site.command.start("nightly", "--store", site.store.url, faults=(pause,))
-            until(lambda: pause.struck == 1 or night.process.poll() is not None)
+            pause = slow(place / "marks")
+            night = begun(site, pause)
+            in_the_midst(night, pause)
         done = night.end()
-        assert done.code == 1, done
-        failed = [line for line in done.out.splitlines() if line.startswith("failed ")]
-        assert failed, done
-        assert all(re.search(r"registry .*; ", line) for line in failed), failed
-        assert held_by(site.store) is None
         with mlflow_server(place, port):
-            champions_serve(site)
-            assert site.registry.champion(OLD).number == 1
-            night_after = judge_again(site, site.night(), two_clean_nights)
-            assert {one.outcome for one in night_after.tonight()} == {"published"}
-            assert not any(one.computed for one in night_after.tonight()), "fitted once"
+            seen = both_wait(site, done, two_clean_nights, "connection refused")
     finally:
         site.command.close()
-    passed(GROUP, "MLflow goes down in mid-run", Seen("failed (1), then completed", failed[0]))
+    passed(GROUP, "MLflow goes down in mid-run", seen)
+
+
+def test_mlflow_is_frozen(
+    tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
+) -> None:
+    """A server that takes calls and answers none is as good as none."""
+    place = tmp_path_factory.mktemp("mlflow-frozen")
+    [port] = free_ports(1)
+    site = site_with_mlflow(place, prefect_api, port)
+    try:
+        with mlflow_server(place, port):
+            prepared(site)
+            pause = slow(place / "marks")
+            night = begun(site, pause)
+            in_the_midst(night, pause)
+            with frozen(port):
+                done = ended(night, MLFLOW_SILENT)
+            seen = both_wait(site, done, two_clean_nights, "timed out")
+    finally:
+        site.command.close()
+    passed(GROUP, "MLflow is frozen in mid-run", seen)
+
+
+def both_wait(site: Site, done: Done, clean: Bytes, why: str) -> Seen:
+    """Judge a night that could publish neither attribute, and the next, which has only that to do.
+
+    MLflow is there again.
+    """
+    night = judge_night(site, done, clean)
+    assert (night.state, done.code) == ("Failed", 1)
+    said = rf"the registry \S+ gave no answer \({why}\); check that it runs"
+    seen = [judge_entry(night, done, one, outcome="failed", said=said) for one in (OLD, NEW)]
+    assert site.registry.champion(OLD).number == 1
+    after = judge_again(site, site.night(), clean)
+    assert {one.outcome for one in after.tonight()} == {"published"}
+    assert not any(one.computed for one in after.tonight()), "fitted once"
+    return Seen("failed (1), then completed", seen[0].saw)
+
+
+def test_mlflow_moves_a_champion_after_the_night_gave_up(
+    tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
+) -> None:
+    """A frozen server does what it was asked once it wakes; the next night takes note of it."""
+    place = tmp_path_factory.mktemp("mlflow-late")
+    [port] = free_ports(1)
+    site = site_with_mlflow(place, prefect_api, port)
+    function = "tasks.registry.mlflow_client:Mlflow.set_alias"
+    pause = Fault(function, "pause", place / "marks", attribute=OLD, times=1)
+    try:
+        with mlflow_server(place, port):
+            prepared(site)
+            night = begun(site, pause)
+            in_the_midst(night, pause)
+            with frozen(port):
+                done = ended(night, MLFLOW_SILENT)
+            record = site.record
+            assert record is not None, done
+            assert CODES[record.state] == done.code == 3, done
+            said = r"the registry \S+ gave no answer \(timed out\); check that it runs"
+            seen = judge_entry(record, done, OLD, outcome="failed", said=said)
+            assert "what is live could not be asked at the end" in done.out
+            until(lambda: site.registry.champion(OLD).number == 2)
+            champions_serve(site)
+            inputs_as_given(site)
+            no_secret(site, done)
+            nothing_left(site)
+            after = judge_again(site, site.night(), two_clean_nights)
+            assert after.entries[OLD].outcome == "published"
+            assert not after.entries[OLD].computed
+            moves = site.registry.history(OLD)
+            assert [(one.before, one.to) for one in moves] == [(None, 1), (1, 2)]
+    finally:
+        site.command.close()
+    seen = Seen("failed (3), then completed", seen.saw)
+    passed(GROUP, "MLflow moves a champion after the night gave up", seen)
 
 
 def test_the_scheduler_is_killed(
     tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
 ) -> None:
     place = tmp_path_factory.mktemp("scheduler-killed")
-    site = new_site(place / "site", prefect_api)
-    prepared(site)
-    pause = slow(place / "marks")
+    site = prepared(new_site(place / "site", prefect_api))
+    pause = slow(place / "marks", OLD)
     try:
         (place / "dask").mkdir()
         with pytest.MonkeyPatch.context() as patched:
             patched.setenv("FAULTS", json.dumps([asdict(pause)], default=str))
             with dask_cluster(place / "dask", ["--nanny"]) as cluster:
-                night = site.command.start(
-                    "nightly",
-                    "--store",
-                    site.store.url,
-                    URLR_DASK_ADDRESS=cluster.address,
-                    URLR_ATTRIBUTE_DEADLINE="120",
+                night = begun(
+                    site, URLR_DASK_ADDRESS=cluster.address, URLR_ATTRIBUTE_DEADLINE="120"
                 )
-                until(lambda: pause.struck == 1 or night.process.poll() is not None)
+                in_the_midst(night, pause)
                 cluster.scheduler.kill()
                 done = night.end()
-        night_then = judge_night(site, done, two_clean_nights, healthy=[NEW])
+        record = judge_night(site, done, two_clean_nights, healthy=[NEW])
         said = r"the connection to tcp://\S+ was lost; see whether its scheduler runs"
-        seen = judge_entry(night_then, done, OLD, outcome="failed", said=said)
+        seen = judge_entry(record, done, OLD, outcome="failed", said=said)
         judge_again(site, site.night(), two_clean_nights)
     finally:
         site.command.close()
@@ -171,25 +314,28 @@ def test_the_store_goes_away(
             URLR_LEASE_GRACE="1",
         )
         prepared(site)
-        pause = slow(place / "marks")
+        pause = slow(place / "marks", OLD)
         try:
-            night = site.command.start("nightly", "--store", site.store.url, faults=(pause,))
-            until(lambda: pause.struck == 1 or night.process.poll() is not None)
+            night = begun(site, pause)
+            in_the_midst(night, pause)
             proxy.rules.append(Rule("hang"))
             done = night.end()
-            assert done.code == 1, done
-            line = done.complaint
-            assert ";" in line
-            champions_serve(site)
-            no_secret(site, done)
+            assert proxy.struck("hang") > 0
+            line = judge_unrecorded(site, done)
+            said = (
+                r"the lease (\S+/lease/\d+\.json) ran out at [^(]+\(it could not be renewed: \1: "
+                r"the store at \S+ did not answer within 5 seconds\); .*start again"
+            )
+            assert re.search(said, line), line
             proxy.mend()
-            until(lambda: held_by(site.store, grace=1) is None)
+            until(lambda: held_by(site.store) is None)  # nobody could say that it is free
+            nothing_left(site)
             judge_again(site, site.night(), two_clean_nights)
             assert site.registry.champion(OLD).number == 2
             assert site.registry.champion(NEW).number == 1
         finally:
             site.command.close()
-    seen = Seen("failed (1), then completed", line.removeprefix("urlr: "))
+    seen = Seen("failed (1), then completed", line)
     passed(GROUP, "the store stops answering in mid-run", seen)
 
 
@@ -197,14 +343,42 @@ def test_a_worker_is_frozen(
     tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
 ) -> None:
     place = tmp_path_factory.mktemp("frozen")
-    site = new_site(place / "site", prefect_api)
-    prepared(site)
+    site = prepared(new_site(place / "site", prefect_api))
     freeze = Fault("tasks.train:_computed", "freeze", place / "marks", attribute=OLD)
     try:
         done = site.night(faults=(freeze,), URLR_ATTRIBUTE_DEADLINE="20")
+        assert freeze.struck >= 1
         night = judge_night(site, done, two_clean_nights, healthy=[NEW])
         seen = judge_entry(night, done, OLD, outcome="failed", said=r"did not end within 20|died")
         judge_again(site, site.night(), two_clean_nights)
     finally:
         site.command.close()
     passed(GROUP, "a worker is frozen", seen)
+
+
+def test_a_night_ends_in_time_whatever_its_workers_do(
+    tmp_path_factory, prefect_api: PrefectApi, two_clean_nights: Bytes
+) -> None:
+    """An attribute hangs, and the time of the night is over long before its own."""
+    place = tmp_path_factory.mktemp("out-of-time")
+    site = prepared(new_site(place / "site", prefect_api))
+    hang = Fault("tasks.train:_computed", "hang", place / "marks", attribute=OLD)
+    try:
+        night = begun(site, hang, URLR_NIGHT_DEADLINE=str(NIGHT))
+        in_the_midst(night, hang)
+        done = ended(night, NIGHT + END)
+        record = judge_night(site, done, two_clean_nights, healthy=[NEW])
+        assert (record.state, hang.struck) == ("Partial", 1)
+        said = r"it was stopped before it ended; start again"
+        seen = judge_entry(record, done, OLD, outcome="failed", said=said)
+        [note] = [note for note in record.notes if note.startswith("stopped: ")]
+        assert f"took longer than {NIGHT} s; raise URLR_NIGHT_DEADLINE" in note
+        assert f"note: {note}" in done.out, done
+        judge_again(site, site.night(), two_clean_nights)
+    finally:
+        site.command.close()
+    passed(
+        "workers in trouble",
+        "a worker hangs until the night's time is over",
+        Seen(seen.outcome, f"{seen.saw} ({note})"),
+    )
