@@ -138,6 +138,7 @@ class Kept:
                 path.mkdir(exist_ok=True)
             elif not path.exists() or path.read_bytes() != kept.read_bytes():
                 path.write_bytes(kept.read_bytes())
+        _count_anew(self.site.command.work / "urlr-registry" / "mlflow.db")
         self.site.served = dict(self.served)
 
     def killed(self, kill: Kill) -> Found:
@@ -160,6 +161,19 @@ def kept_after_a_night(place: Path, api: PrefectApi) -> Iterator[Kept]:
         yield Kept(site, place, _scores(site), dict(site.served))
     finally:
         site.command.close()
+
+
+def _count_anew(database: Path) -> None:
+    """Let readers of a SQLite file see that it was put back.
+
+    They tell by the count of its changes, in the file's head, which another night after the same
+    beginning may bring to the same number.
+    """
+    count = secrets.randbelow(2**31).to_bytes(4, "big")
+    with database.open("r+b") as file:
+        for place in (24, 92):  # the count, and the count that the rest of the head is of
+            file.seek(place)
+            file.write(count)
 
 
 def _copy_of(place: Path) -> Path:

@@ -38,7 +38,11 @@ MANY = {
         *(f"{role} looks for a way around its policy" for role in ROLES),
     ],
     ("test_clocks", "clocks"): test_clocks.SCHEDULES,
-    ("test_disks", "disks"): [*test_disks.UNRECORDED, *test_disks.FAILED],
+    ("test_disks", "disks"): [
+        *test_disks.UNRECORDED,
+        *test_disks.FAILED,
+        *test_disks.COMPLETED,
+    ],
     ("test_killed", "the flow is killed night after night"): test_killed.STEPS,
     ("test_kills", "the flow is killed by SIGKILL"): [
         *test_kills.POINTS,
