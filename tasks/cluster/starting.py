@@ -149,11 +149,18 @@ def memory_limit(memory: str | None, workers: int) -> int:
 
 def _started(workers: int, limit: int, scratch: str) -> Any:
     """The processes; started apart, since Ctrl-C amid that would leave some that nobody ends."""
+    from multiprocessing import resource_tracker
+
     from distributed import LocalCluster
 
     started: Future[Any] = Future()
 
     def start() -> None:
+        # Held back in this thread, in those it starts, and so in workers from their first moment:
+        # Ctrl-C at a terminal reaches them too, and each would say so at length. (Python lets a
+        # thread hear it again that starts the process which keeps track of what is shared.)
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             started.set_result(
                 LocalCluster(

@@ -220,6 +220,17 @@ def test_stopping_ends_what_runs_and_what_waits(cluster, tmp_path):
     assert run(cluster, work.negative, 1) == -1
 
 
+def test_workers_never_hear_ctrl_c(cluster):
+    """Held back from before they could ignore it, also in one that was started anew."""
+    bit = 1 << (signal.SIGINT - 1)
+    assert run(cluster, work.signals_held_back) & bit
+    for _ in range(2):
+        with pytest.raises(WorkerDied):
+            run(cluster, work.die)
+        full(cluster)
+    assert run(cluster, work.signals_held_back) & bit
+
+
 def test_workers_know_what_they_need_and_no_more(cluster):
     known = run(cluster, work.environment)
     assert known["AWS_ACCESS_KEY_ID"] == "known-to-workers"
