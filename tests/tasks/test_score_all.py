@@ -233,7 +233,7 @@ def _peak() -> float:
 
 
 def test_a_table_larger_than_a_worker_may_hold_is_scored(tmp_path):
-    n, d, n_groups, limit = 25_000, 64, 26, 560 << 20
+    n, d, n_groups, limit = 25_000, 64, 30, 560 << 20
     values = np.random.default_rng(0).normal(size=(n, d))
     columns = [f"f{k}" for k in range(d)]
     table = pd.DataFrame(values, columns=columns)
