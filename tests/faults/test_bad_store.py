@@ -203,7 +203,10 @@ WHOLE: dict[str, tuple[Rule, str]] = {
         Rule("hang"),
         r"did not answer within .* seconds; check the network",
     ),
-    "the store closes every connection": (Rule("close"), r"cannot reach the store at .*; check"),
+    "the store closes every connection": (
+        Rule("close"),
+        r"(cannot reach the store at .*|did not answer within .* seconds); check",  # if tried slowly
+    ),
     "503 on everything": (Rule("refuse"), r"the store failed at .* \(503 .*; try again later"),
     "listing is denied": (
         Rule("refuse", method="GET", status=403),
