@@ -204,8 +204,8 @@ WHOLE: dict[str, tuple[Rule, str]] = {
         r"did not answer within .* seconds; check the network",
     ),
     "the store closes every connection": (
-        Rule("close"),
-        r"(cannot reach the store at .*|did not answer within .* seconds); check",  # if tried slowly
+        Rule("close"),  # the latter where trying again takes long
+        r"(cannot reach the store at .*|did not answer within .* seconds); check",
     ),
     "503 on everything": (Rule("refuse"), r"the store failed at .* \(503 .*; try again later"),
     "listing is denied": (
