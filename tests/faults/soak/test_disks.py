@@ -230,8 +230,7 @@ def test_temporary_files_without_room_on_the_way_to_a_server(
         night = judge_night(site, done, two_clean_nights)
         seen = judge_entry(night, done, OLD, outcome="failed", said=full.said)
         judge_again(site, site.night(), two_clean_nights)
-    name = "the disk of temporary files is full when files are sent to MLflow"
-    passed(GROUP, name, seen)
+    passed(GROUP, "the disk of temporary files is full when files are sent to MLflow", seen)
 
 
 def test_a_disk_that_may_only_be_read(made, two_clean_nights) -> None:
