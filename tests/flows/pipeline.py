@@ -50,16 +50,20 @@ def clean_environment(home: Path) -> dict[str, str]:
     return kept | _SILENT | {"HOME": str(home), "PYTHONPATH": str(ROOT)}
 
 
+def answered(api: str, what: str, **wanted: Any) -> Any:
+    """What Prefect's API answers when asked once for objects of one kind that fit."""
+    request = urllib.request.Request(
+        f"{api}/{what}/filter", json.dumps(wanted).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
 def asked(api: str, what: str, **wanted: Any) -> list[dict[str, Any]]:
     """All objects of one kind that Prefect's API knows and that fit, page by page."""
     found: list[dict[str, Any]] = []
     while True:
-        body = json.dumps(wanted | {"offset": len(found), "limit": _PAGE}).encode()
-        request = urllib.request.Request(
-            f"{api}/{what}/filter", body, {"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            page = json.load(answer)
+        page = answered(api, what, **wanted, offset=len(found), limit=_PAGE)
         found += page
         if len(page) < _PAGE:
             return found

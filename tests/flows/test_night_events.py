@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from pipeline import Place, PrefectApi
+from pipeline import Place, PrefectApi, answered
 from recorded_nights import backfill, judged, kept, recorded, run_of
 from waiting import until
 
@@ -51,7 +51,7 @@ def told(new_place, prefect_api: PrefectApi) -> dict[str, list[dict[str, Any]]]:
 
     def events() -> list[dict[str, Any]]:
         wanted = {"event": {"prefix": ["urlr."]}, "order": "ASC"}
-        page: Any = prefect_api.ask("events", filter=wanted, limit=50)
+        page: Any = answered(prefect_api.address, "events", filter=wanted, limit=50)
         every = list(page["events"])
         while page["next_page"]:
             with urllib.request.urlopen(page["next_page"], timeout=30) as answer:
