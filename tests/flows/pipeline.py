@@ -27,7 +27,7 @@ from tasks.runs import names_of, read_night
 from tasks.store import Store
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds that anything may take here before a test fails; none of them waits that long."""
 TASK_STATES = ("Published", "Held", "Unchanged", "Failed")
 _PAGE = 200
