@@ -176,7 +176,9 @@ def _started(workers: int, limit: int, scratch: str) -> Any:
                     env=ONE_THREAD,
                     config=_WORKER_SETTINGS,
                     preload=["tasks.cluster.worker"],
-                    scheduler_kwargs={"allowed_failures": 0},
+                    # Dask's pages of a night's own workers, at a port that nobody is told, take a
+                    # second of a processor to load; Prefect's pages and the report show more.
+                    scheduler_kwargs={"allowed_failures": 0, "dashboard": False},
                 )
             )
         except BaseException as error:  # raised by whoever waits
