@@ -31,7 +31,7 @@ soak: env        ## the long fault cases, then random faults for SOAK_MINUTES (1
 
 faults: env      ## docs/faults.md: every fault case, quick and long, run and judged
 	rm -rf fault-cases
-	FAULT_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest --override-ini norecursedirs= \
+	FAULT_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest --override-ini 'norecursedirs=.*' \
 		--numprocesses 2 --dist loadfile --no-loadscope-reorder tests/faults \
 		tests/tasks/test_bombs.py tests/tasks/test_malicious_models.py tests/flows/test_slips.py \
 		tests/flows/test_refusals.py tests/deploy/test_bucket_policy.py
