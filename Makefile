@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test test-deploy soak faults system check demo demo-fit bench bench-nightly bench-large pictures quality study clean
+.PHONY: help env test soak faults system check demo demo-fit bench bench-nightly bench-large pictures quality study clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -21,10 +21,7 @@ check: env       ## style and types
 	$(VENV)/bin/mypy
 
 test: check      ## style, types and the test suite
-	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
-
-test-deploy: env ## the files of deploy/ with real Prometheus, PostgreSQL, Prefect and S3
-	$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile tests/deploy
+	$(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 soak: env        ## the long fault cases, then random faults for SOAK_MINUTES (10)
 	$(VENV)/bin/python -m pytest -s tests/faults/soak

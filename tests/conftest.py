@@ -1,10 +1,14 @@
 """Shared by all tests: where the reference data lies, and helpers that tests import."""
 
+import os
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+# As in workers, and before numpy is loaded: test processes share the cores there are.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Started in the background by a shell: programs started here would not know Ctrl-C either.

@@ -40,9 +40,9 @@ Other rows are less than that, and their own tests ask for what applies of it:
 - nights that cannot begin: the real command, up to its refusal;
 - operator slips: commands in the tests' own process with such a registry, but for one whole night.
 
-The table is made by `make faults`: the quick cases, which are part of `make test` and
-`make test-deploy`, and the long ones of `make soak`. Nothing in it is written by hand. Addresses,
-runs, times and processes in it have names that do not change.
+The table is made by `make faults`: the quick cases, which are part of `make test`, and the long
+ones of `make soak`. Nothing in it is written by hand. Addresses, runs, times and processes in it
+have names that do not change.
 """
 
 

@@ -51,6 +51,7 @@ def shared() -> Iterator[Cluster]:
         patch.setenv("AWS_ACCESS_KEY_ID", "known-to-workers")
         patch.setenv("MLFLOW_TRACKING_PASSWORD", "not-for-workers")
         patch.setenv("PREFECT_API_KEY", "not-for-workers")
+        patch.setenv("OPENBLAS_NUM_THREADS", "2")  # which is not theirs either
         with local_cluster(workers=2, memory="700MiB") as cluster:
             yield cluster
 
