@@ -209,22 +209,17 @@ def _judge(site: Site, done: Done, clean: Bytes, victim: Victim) -> None:
 
 
 def _killed_meanwhile(running: Running, chance: random.Random, usual: float) -> Victim:
-    """Kill the flow or one of its children at a random moment, or nobody.
-
-    Not the process in which Python keeps track of semaphores: a night needs it for nothing, and
-    Python itself tells at length, with tracebacks, that it starts another.
-    """
+    """Kill the flow or one of its children at a random moment, or nobody."""
     time.sleep(chance.uniform(1, usual))
     if chance.random() < 0.3 or running.process.poll() is not None:
         return "nobody"
     flow = psutil.Process(running.process.pid)
-    children = [
-        one
-        for one in processes_of(running.mark)
-        if one != flow and not any("resource_tracker" in word for word in one.cmdline())
-    ]
+    children = [one for one in processes_of(running.mark) if one != flow]
     victim = flow if not children or chance.random() < 0.5 else chance.choice(children)
     try:
+        if any("resource_tracker" in word for word in victim.cmdline()):
+            # A night needs it for nothing, and Python tells at length that it starts another.
+            return "nobody"
         victim.kill()
     except psutil.NoSuchProcess:
         return "nobody"
