@@ -30,9 +30,6 @@ from urlr.settings import METHOD_VERSION
 
 Say = Callable[[str], None]
 
-STALE = timedelta(hours=1)
-"""Nobody takes so long to write a lease, or the pointer to the newest report."""
-
 
 @contextmanager
 def night_work(
@@ -57,7 +54,7 @@ def night_work(
         discovery = found.only(asked.only) if asked.only else found
         past = past_of(store, day=None if asked.as_of is None else night)
         notes = _notes(past, found)
-        _sweep(store, past.unfinished)
+        _sweep(store, past.unfinished, timedelta(seconds=settings.lease + settings.lease_grace))
         clock.lap("discover")
         say("opening the registry")
         registry.prepare()
@@ -231,13 +228,13 @@ def _notes(past: Past, found: Discovery) -> list[str]:
     return notes
 
 
-def _sweep(store: Store, dead: tuple[str, ...]) -> None:
+def _sweep(store: Store, dead: tuple[str, ...], lease: timedelta) -> None:
     """Remove what writers that were killed left halfway; whole objects stay."""
     now = datetime.now(UTC)
     for run in dead:  # the store is held, so that none of them is at work
         store.sweep(f"{RUNS}/{run}", before=now)
-    for place in (LEASE, LATEST.partition("/")[0]):
-        store.sweep(place, before=now - STALE)
+    for place in (LEASE, LATEST.partition("/")[0]):  # others may be trying to hold it just now
+        store.sweep(place, before=now - lease)
 
 
 def _out_of_time(work: NightWork) -> None:

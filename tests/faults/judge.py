@@ -151,7 +151,7 @@ def nothing_left(site: Site) -> None:
     left += [one.key for one in site.store._objects().half_written("")]
     temporary = Path(site.command.environment["TMPDIR"])
     left += [str(path) for path in temporary.rglob("*")]
-    assert left == [], "files were left over"
+    assert not left, f"files were left over: {left}"
 
 
 def plain(line: str) -> bool:

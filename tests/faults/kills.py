@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -208,7 +209,8 @@ def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
     for folder in (f"runs/{kills[step].run}", "report", "lease"):
         key = f"{folder}/{hidden_name()}"
         site.store.replace(key, b"half of it")
-        os.utime(Path(site.store.url) / key, (0, 0))
+        when = time.time() - LEASE - GRACE
+        os.utime(Path(site.store.url) / key, (when, when))
     last = site.night(faults=(fits,))
     return Killed(site, first, kills, last, _scores(site), fits.struck)
 
