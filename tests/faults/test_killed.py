@@ -91,6 +91,10 @@ def test_the_next_night_finishes_the_job_and_computes_nothing_anew(story, night)
     assert story.site.registry.version(OLD, 2).place == entry.place
 
 
+def test_nothing_is_there_any_more_that_was_left_halfway(story, night):
+    assert list(story.site.store._objects().half_written("")) == []
+
+
 def test_the_next_night_tells_of_the_dead_ones(story, night):
     newest = list(story.kills.values())[-1].run
     assert f"note: {len(STEPS)} runs before this did not finish ({newest}, " in story.last.out
