@@ -59,7 +59,7 @@ def night_work(
         say("opening the registry")
         registry.prepare()
         if not asked.dry:
-            notes += registry.reconcile_all(before=lease.check)
+            notes += registry.reconcile_all(before=lease.check, dead=past.unfinished)
         holder = Holder.here(run)
         note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         work = NightWork(

@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -65,6 +66,19 @@ class Files:
             return [found.key for found in store.list(folder)]
         except StoreError as error:
             failure = RegistryError(f"files of a version cannot be listed: {error}")
+        raise failure
+
+    def sweep(self, *folders: str) -> None:
+        """Remove what somebody was killed in the midst of writing; whole files stay."""
+        store = self._store()
+        if store is None:
+            return
+        try:
+            for folder in folders:
+                store.sweep(folder, before=datetime.now(UTC))
+            return
+        except StoreError as error:
+            failure = RegistryError(f"files of a version cannot be cleared away: {error}")
         raise failure
 
     def _lacks(self, name: str) -> RegistryError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -111,7 +111,7 @@ class Mlflow:
             _EXPERIMENTS[place] = str(found.experiment_id)
         with asking(self.uri) as client:
             run = client.create_run(_EXPERIMENTS[place], tags=dict(tags), run_name=name)
-        return Started(run.info.run_id, str(run.info.artifact_uri).rstrip("/"))
+        return _started(run)
 
     def log(self, run_id: str, metrics: Mapping[str, float], params: Mapping[str, str]) -> None:
         """Write figures and parameters of a run, many at a time."""
@@ -136,18 +136,23 @@ class Mlflow:
             if killed:
                 client.delete_run(run_id)
 
-    def unended(self, experiment: str, before: datetime) -> list[str]:
-        """Ids of runs that were started before a moment and never ended."""
+    def unended(
+        self, experiment: str, before: datetime, *, tag: str = "", dead: Collection[str] = ()
+    ) -> list[Started]:
+        """Runs that never ended: started before a moment, or with one of the dead in their tag."""
         found = self._experiment(experiment)
         if found is None:
             return []
-        asked = (
-            "attributes.status = 'RUNNING' and "
-            f"attributes.start_time < {int(before.timestamp() * 1000)}"
-        )
         with asking(self.uri) as client:
-            runs = client.search_runs([found.experiment_id], asked, max_results=_PAGE)
-        return [run.info.run_id for run in runs]
+            runs = client.search_runs(
+                [found.experiment_id], "attributes.status = 'RUNNING'", max_results=_PAGE
+            )
+        late = int(before.timestamp() * 1000)
+        return [
+            _started(run)
+            for run in runs
+            if run.info.start_time < late or run.data.tags.get(tag) in dead
+        ]
 
     def create_model(self, name: str, tags: Mapping[str, str], description: str) -> None:
         """Make a registered model; AlreadyThere if there is one."""
@@ -374,3 +379,7 @@ def _failure(uri: str, code: str, said: str) -> RegistryError:
             "check that it runs and can be reached, and try again later."
         )
     return RegistryError(f"{where} refused ({why}); check its settings.")
+
+
+def _started(run: Any) -> Started:
+    return Started(run.info.run_id, str(run.info.artifact_uri).rstrip("/"))

@@ -17,6 +17,9 @@ from tasks.registry.files import checked_name
 from tasks.registry.mlflow_client import RegistryError
 from urlr.ids import shown
 
+RUN = "urlr.run"
+"""The tag that tells the night."""
+
 LONGEST_PARAM = 6000
 LONGEST_DESCRIPTION = 5000
 """What MLflow takes; anything longer is shortened there and whole in the version's manifest."""
@@ -80,7 +83,7 @@ class Publication:
         return {
             "urlr.attribute": shown(self.attribute, 500),
             "urlr.key": self.key,
-            "urlr.run": shown(self.run, 500),
+            RUN: shown(self.run, 500),
             "urlr.night": self.night.isoformat(),
             "urlr.place": shown(self.place, 2000),
             "urlr.method_version": shown(self.method_version, 200),
@@ -143,7 +146,7 @@ def version_of(attribute: str, registered: Any) -> Version | None:
             attribute,
             int(registered.version),
             tags["urlr.key"],
-            tags["urlr.run"],
+            tags[RUN],
             date.fromisoformat(tags["urlr.night"]),
             tags["urlr.place"],
             tags["urlr.method_version"],

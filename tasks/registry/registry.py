@@ -28,7 +28,7 @@ from tasks.registry.mlflow_client import (
     NotRegistered,
     RegistryError,
 )
-from tasks.registry.publication import Publication, Version, version_of
+from tasks.registry.publication import RUN, Publication, Version, version_of
 from tasks.registry.served_model import (
     FURTHER,
     MANIFEST,
@@ -45,6 +45,8 @@ from urlr.ids import plural, shown, shown_some
 from urlr.ranker import Ranker
 
 EXPERIMENT = "urlr"
+FOLDERS = (MODEL.partition("/")[0], FURTHER.rstrip("/"))
+"""Where files of a version lie."""
 LEFT_BEHIND = timedelta(hours=1)
 """A run of MLflow that has not ended by then is of a process that died; it ends within a second."""
 
@@ -349,12 +351,20 @@ class Registry:
         model = self._model(attribute)
         return [] if model is None else alias_moves.reconcile(model, before)
 
-    def reconcile_all(self, *, before: Callable[[], None] = nothing) -> list[str]:
-        """The same for every attribute, and clear what was left half registered."""
+    def reconcile_all(
+        self, *, before: Callable[[], None] = nothing, dead: Collection[str] = ()
+    ) -> list[str]:
+        """The same for every attribute, and clear what was left half registered.
+
+        By the dead, nights of which somebody knows that they are over, at once; by others, which
+        may be at work on another store, when nobody can be any more.
+        """
         said = [text for model in self._models() for text in alias_moves.reconcile(model, before)]
-        left = self._mlflow.unended(EXPERIMENT, alias_history.now() - LEFT_BEHIND)
-        for run_id in left:
-            self._mlflow.end(run_id, killed=True)
+        long_ago = alias_history.now() - LEFT_BEHIND
+        left = self._mlflow.unended(EXPERIMENT, long_ago, tag=RUN, dead=dead)
+        for one in left:
+            Files(self.uri, one.files).sweep(*FOLDERS)
+            self._mlflow.end(one.run_id, killed=True)
         if left:
             said.append(f"{plural(len(left), 'publication')} that never ended cleared away.")
         return said
