@@ -45,7 +45,7 @@ def age_trial(items, features, seed):
 
 
 def test_features_find_wrong_age_votes_that_votes_alone_cannot(ages):
-    with_features, without = np.mean([age_trial(*ages, seed) for seed in range(10)], axis=0)
+    with_features, without = np.mean([age_trial(*ages, seed) for seed in range(40)], axis=0)
     assert with_features >= 0.82
     assert with_features - without >= 0.10
 
