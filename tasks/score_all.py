@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,9 +35,12 @@ from tasks.score import (
 )
 from tasks.store import Store
 from tasks.write import WriteError, check_is_path, published_directory, published_file
+from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
 
 _PART = re.compile(r"part-\d{5}-\d{3}\.parquet")
+_OTHERS = 60.0
+"""Seconds in which a worker ends the piece that it has begun."""
 
 Progress = Callable[[str, float], None]
 
@@ -209,18 +213,40 @@ class _Work:
             results: list[Any] = self.client.gather(futures)
             return results
         except KilledWorker as error:
+            self._give_up(futures)
             raise ScoringError(
                 f"a worker died over a piece of the features ({shown(error, 200)}), likely out of "
                 "memory; give workers more, or score fewer rows at a time."
             ) from None
+        except UrlrError:
+            self._give_up(futures)
+            raise
         finally:
             self.client.cancel(futures)
+
+    def _give_up(self, futures: Sequence[Any]) -> None:
+        """Wait until no worker is at it any more: it would write where all is about to be removed.
+
+        A worker ends what it has begun, cancelled or not.
+        """
+        self.client.cancel(futures)
+        keys = [future.key for future in futures]
+        end = time.monotonic() + _OTHERS
+        while time.monotonic() < end:
+            at_work = self.client.run(_at_work_on, keys, on_error="ignore")
+            if not any(at_work.values()):
+                return
+            time.sleep(0.05)
 
 
 def _as_they_end(futures: Sequence[Any], client: Any) -> Iterator[Any]:
     from distributed import as_completed
 
     yield from as_completed(futures, loop=client.loop)
+
+
+def _at_work_on(keys: list[str], dask_worker: Any) -> bool:
+    return any(key in dask_worker.state.tasks for key in keys)
 
 
 def _silent(what: str, share: float) -> None:

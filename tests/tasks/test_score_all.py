@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,13 +152,18 @@ def test_models_that_leave_items_out_are_named(dask_client, champions, tmp_path)
     assert rows["attribute"].value_counts().to_dict() == {"robust": 50, "shared": 50, "bare": 20}
 
 
+@pytest.mark.parametrize("item", [1, 45])
 @pytest.mark.parametrize("out", ["scores.parquet", "scores/"])
-def test_nothing_is_written_when_a_piece_cannot_be_read(dask_client, champions, tmp_path, out):
+def test_nothing_is_written_when_a_piece_cannot_be_read(
+    dask_client, champions, tmp_path, out, item
+):
+    """Whether the first piece is bad, while others are worked on, or the last."""
     table = features()
-    table.loc[45, "f2"] = float("inf")
+    table.loc[item, "f2"] = float("inf")
     parts = in_pieces(tmp_path / "features", table)
-    with pytest.raises(FeatureError, match=r"infinite \(columns f2; items 45\)"):
+    with pytest.raises(FeatureError, match=rf"infinite \(columns f2; items {item}\)"):
         score_all(parts, champions, f"{tmp_path}/{out}", dask_client, rows=10)
+    time.sleep(0.2)  # in which a worker that is still at it would write
     assert not (tmp_path / out).exists()
     assert left_over(tmp_path) == []
 
