@@ -13,6 +13,7 @@ from typing import Any
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
+from tasks.cluster.scratch import remove_left
 from tasks.discover import Discovery, Inputs, discover, etags_of
 from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
@@ -220,7 +221,7 @@ def _notes(past: Past, found: Discovery) -> list[str]:
     if past.unfinished:
         notes.append(
             f"{plural(len(past.unfinished), 'run')} before this did not finish "
-            f"({shown_some(list(past.unfinished))}); what they computed is used"
+            f"({shown_some(list(past.unfinished))}); what was computed is used"
         )
     here = {one.attribute for one in found.attributes} | {one.attribute for one in found.refused}
     if gone := sorted(set(past.entries) - here):
@@ -229,7 +230,8 @@ def _notes(past: Past, found: Discovery) -> list[str]:
 
 
 def _sweep(store: Store, dead: tuple[str, ...], lease: timedelta) -> None:
-    """Remove what writers that were killed left halfway; whole objects stay."""
+    """Remove what nights that were killed left halfway, here and there; whole objects stay."""
+    remove_left()  # also where tonight needs no workers, which would do it
     now = datetime.now(UTC)
     for run in dead:  # the store is held, so that none of them is at work
         store.sweep(f"{RUNS}/{run}", before=now)

@@ -32,9 +32,7 @@ def scratch_directory() -> Iterator[str]:
     ClusterError
         It cannot be made.
     """
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if _is_left(path):
-            shutil.rmtree(path, ignore_errors=True)
+    remove_left()
     try:
         directory = tempfile.TemporaryDirectory(prefix=_PREFIX)
     except OSError as error:
@@ -45,6 +43,13 @@ def scratch_directory() -> Iterator[str]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             made.rename(made.with_name(_LOCK))  # seen by others only once it is held
             yield place
+
+
+def remove_left() -> None:
+    """Remove directories of processes that were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if _is_left(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_left(place: Path) -> bool:

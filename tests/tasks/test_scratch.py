@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.cluster import ClusterError
-from tasks.cluster.scratch import scratch_directory
+from tasks.cluster.scratch import remove_left, scratch_directory
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(t
         holders[0].wait()
         assert all(place.is_dir() for place in places)
         (temporary / "urlr-workers-of-somebody").mkdir()
-        with scratch_directory():
-            left = {path.name for path in temporary.iterdir()}
+        remove_left()
+        left = {path.name for path in temporary.iterdir()}
         assert places[0].name not in left
         assert {places[1].name, "urlr-workers-of-somebody"} <= left
     finally:
