@@ -81,7 +81,7 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
     elif past.unfinished:
         lines.append(
             f"{plural(len(past.unfinished), 'run')} ended without a word "
-            f"({shown_some(list(past.unfinished))}); urlr nightly takes up what they left."
+            f"({shown_some(list(past.unfinished))}); urlr nightly takes up what was left."
         )
     if past.newest is None:
         return [*lines, "No night has finished yet."], 1, None

@@ -277,7 +277,7 @@ class Bucket:
         except ClientError as error:
             failure = self._refusal(error.response, key)
         except (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
-            failure = self._silence(error, endpoint, seconds, key)
+            failure = self._silence(error, endpoint, key)
         raise failure
 
     def _refusal(self, answer: dict[str, Any], key: str) -> StoreError:
@@ -312,9 +312,7 @@ class Bucket:
             return Unreachable(f"the store failed at {where} ({said}); try again later.")
         return StoreError(f"the store refused {where} ({said}); check the key and --store.")
 
-    def _silence(
-        self, error: Exception, endpoint: str | None, seconds: float, key: str
-    ) -> StoreError:
+    def _silence(self, error: Exception, endpoint: str | None, key: str) -> StoreError:
         """Why there was no answer."""
         from botocore.exceptions import (
             BotoCoreError,
@@ -334,8 +332,8 @@ class Bucket:
             )
         if isinstance(error, TimeoutError):
             return Unreachable(
-                f"{where}: {at} did not answer within {max(seconds, 0):.3g} seconds; "
-                "check the network."
+                f"{where}: {at} did not answer within {self.deadline:.3g} seconds; check the "
+                "network."
             )
         why = shown(error, 200)
         if isinstance(error, FlexibleChecksumError):

@@ -182,8 +182,9 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
     if champion is not None and trained.champion is None:
         place = next(rival.place for rival in order.rivals if rival.champion)
         return _held(
-            f"held: the judge of the champion, version {champion.number}, is no longer at "
-            f"{order.store.address(f'{place}/{JUDGE}')}; put it back, or publish by --force",
+            f"held: the judge of the champion, version {champion.number}, is gone, damaged or "
+            f"replaced ({order.store.address(f'{place}/{JUDGE}')}); put it back, or publish by "
+            "--force",
             "rival lost",
             desk,
         )
@@ -197,7 +198,7 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
     if not trained.lost:
         return verdict
     lost = plural(len(trained.lost), "earlier version")
-    return replace(verdict, reason=f"{verdict.reason}; the judges of {lost} are no longer there")
+    return replace(verdict, reason=f"{verdict.reason}; the judges of {lost} are gone or damaged")
 
 
 def _shift(trained: Trained, champion: Version) -> Shift:

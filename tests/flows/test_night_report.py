@@ -110,7 +110,7 @@ def test_status_tells_a_run_at_work_from_one_that_ended_without_a_word(tmp_path)
         at_work = status_of(settings).text
     assert at_work.startswith(f"Running: {run} on ")
     assert "without a word" not in at_work
-    dead = f"1 run ended without a word ({run}); urlr nightly takes up what they left."
+    dead = f"1 run ended without a word ({run}); urlr nightly takes up what was left."
     assert status_of(settings).text.splitlines()[:2] == [dead, "No night has finished yet."]
     kept(store, night(entry("well"), day=16))
     after = status_of(settings).text.splitlines()

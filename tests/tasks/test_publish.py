@@ -102,7 +102,9 @@ def test_a_champion_without_judge_is_replaced_by_force_alone(
     held = publish(trained, order, desk)
     assert (held.outcome, held.rival_lost) == ("held", True)
     gone = order.store.address("runs/elsewhere/judge.npz")
-    assert f"is no longer at {gone}; put it back, or publish by --force" in held.reason
+    assert (
+        f"is gone, damaged or replaced ({gone}); put it back, or publish by --force" in held.reason
+    )
     assert live(registry, attribute) == (1, 1)
     forced = publish(trained, order, replace(desk, force=True))
     assert (forced.outcome, forced.rival_lost, forced.replaced) == ("published", False, 1)
