@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from sqlalchemy.exc import OperationalError
 
 import urlr
 from tasks.names import encoded
-from tasks.objects import hidden_name
 from tasks.registry import (
     NotRegistered,
     Publication,
@@ -27,9 +25,7 @@ from tasks.registry import (
     RegistryError,
     RegistryUnreachable,
 )
-from tasks.registry import registry as registry_module
 from tasks.registry.mlflow_client import Mlflow, asking
-from tasks.registry.publication import RUN
 from tasks.registry.served_model import (
     EXAMPLES,
     MANIFEST,
@@ -345,37 +341,6 @@ def test_a_version_that_is_not_there_is_told_with_those_that_are(registry, attri
     registered(registry, attribute, 2)
     with pytest.raises(NotRegistered, match=r"has no version 7 .* there are 2, 1\."):
         registry.version(attribute, 7)
-
-
-def test_what_never_ended_is_cleared_later(registry, attribute, monkeypatch):
-    mlflow = Mlflow(registry.uri)
-    left = mlflow.start("urlr", "died", {})
-    registry.reconcile_all()
-    later = registry_module.alias_history.now() + timedelta(days=1)
-    assert left in mlflow.unended("urlr", later)  # it may still be running
-    monkeypatch.setattr(registry_module, "LEFT_BEHIND", -timedelta(days=1))
-    assert "1 publication that never ended cleared away." in registry.reconcile_all()
-    assert mlflow.unended("urlr", later) == []
-
-
-def test_what_the_dead_left_half_registered_is_cleared_at_once(registry, attribute):
-    """Files that were being written go, whole ones stay; others may still be at work."""
-    mlflow = Mlflow(registry.uri)
-    later = registry_module.alias_history.now() + timedelta(days=1)
-    known = mlflow.unended("urlr", later)
-    dead, living = (mlflow.start("urlr", "died", {RUN: run}) for run in ("dead", "living"))
-    for one in (dead, living):
-        for folder in registry_module.FOLDERS:
-            store = Store.at(one.files.removeprefix("file://"))
-            store.replace(f"{folder}/whole", b"x")
-            store.replace(f"{folder}/{hidden_name()}", b"half of")
-    said = registry.reconcile_all(dead=("dead",))
-    assert "1 publication that never ended cleared away." in said
-    assert [one for one in mlflow.unended("urlr", later) if one not in known] == [living]
-    for one, n_left in ((dead, 0), (living, 2)):
-        store = Store.at(one.files.removeprefix("file://"))
-        assert len(store.list()) == 2
-        assert len(store._objects().half_written("")) == n_left
 
 
 def test_a_registry_can_be_sent_elsewhere(registry):
