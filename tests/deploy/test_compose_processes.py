@@ -5,14 +5,12 @@ import re
 import secrets
 import subprocess
 import sys
-from pathlib import Path
 
 import psutil
 import pytest
+from pipeline import PATIENCE, ROOT
 
-ROOT = Path(__file__).parents[2]
 MARK = "COMPOSE_RUN_MARK"
-PATIENCE = 600.0
 RUN = (
     "certificates",
     "store-certificates",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import PATIENCE, Done, Fault, Urlr, asked, command_in, until
-from pipeline import prefect_server
+from commands import Done, Fault, Urlr, command_in, until
+from pipeline import PATIENCE, asked, prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 

@@ -92,7 +92,10 @@ def _exploding() -> bytes:
 
 BAD_DUMPS: dict[str, BadDump] = {
     "0 bytes": BadDump(_one("1.csv", b""), r"1\.csv is empty \(0 bytes\); check the export"),
-    "header only": BadDump(_one("1.csv", CSV.splitlines()[0] + b"\n"), r"there are no votes"),
+    "header only": BadDump(
+        _one("1.csv", CSV.splitlines()[0] + b"\n"),
+        r"only \(1 dump\): there are no votes: the table has 0 rows; check",
+    ),
     "broken gzip": BadDump(
         _one("1.csv.gz", gzip.compress(CSV)[:-100]), r"1\.csv\.gz is cut off or damaged; copy"
     ),
@@ -129,7 +132,7 @@ BAD_DUMPS: dict[str, BadDump] = {
     ),
     "two columns of one name": BadDump(
         _lines(lambda lines: [lines[0].replace(b"item_b", b"item_a"), *lines[1:]]),
-        r"1\.csv",
+        r"1\.csv: the votes have two columns named item_a; rename one",
     ),
     "outcomes as numbers": BadDump(
         _csv(lambda votes: votes.assign(outcome=range(len(votes)))),
@@ -230,7 +233,7 @@ BAD_DUMPS: dict[str, BadDump] = {
 }
 
 NAMES: dict[str, tuple[str, str, str]] = {
-    "path traversal": ("a/b..%2f..%2fetc%2fpasswd", "published", "first model"),
+    "path traversal in escapes": ("a/b..%2f..%2fetc%2fpasswd", "published", "first model"),
     "escapes of a terminal": ("red\x1b[31m", "failed", r"cannot be seen.*; rename"),
     "a line break": ("two\nlines", "failed", r"cannot be seen.*; rename"),
     "too long a name": ("x" * 300, "failed", r"takes 300 signs.*; .*shorter name"),

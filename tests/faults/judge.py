@@ -73,14 +73,22 @@ def judge_again(site: Site, done: Done, clean: Bytes, *, but: str = "") -> Night
     return night
 
 
-def judge_unrecorded(site: Site, done: Done, *, code: int = 1) -> str:
-    """Judge a night that could not begin or was stopped; gives its one plain line."""
+def judge_unrecorded(site: Site, done: Done, *, code: int = 1, told: bool = True) -> str:
+    """Judge a night that could not begin or was stopped; gives its one plain line.
+
+    Prefect must show that it is over, but where it could not be told (not `told`).
+    """
     assert site.record is None, done
     assert done.code == code, done
     assert done.out == "", done
     line = done.complaint
     assert plain(line), line
     assert code == STOPPED or ";" in line, line
+    if told:
+        last = site.flow_runs()[-1]
+        # One that was stopped may not have come so far; then it is the one before.
+        over = {"CANCELLED", "CRASHED", "COMPLETED"} if code == STOPPED else {"FAILED"}
+        assert last["state_type"] in over, last
     champions_serve(site)
     inputs_as_given(site)
     no_secret(site, done)
@@ -178,8 +186,8 @@ def _tells_the_truth(site: Site, done: Done, night: Night) -> None:
         assert one.live == standing.get(one.attribute), one
         if one.outcome == "published":
             assert one.version == standing[one.attribute], one
-    runs = [run for run in site.prefect.flow_runs(site.store) if run["state_name"] != "Late"]
-    assert runs[-1]["state_name"] == night.state, runs[-1]
+    last = site.flow_runs()[-1]
+    assert last["state_name"] == night.state, last
 
 
 def _rows_add_up(entry: Entry) -> None:

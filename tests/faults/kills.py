@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from commands import Done, Fault, runs_on, until
-from judge import Bytes, champions_serve, inputs_as_given
+from judge import Bytes, champions_serve, inputs_as_given, no_secret
 from pipeline import PrefectApi
 from sites import Site, site_at
 from stored_votes import simulated
@@ -147,7 +147,7 @@ class Kept:
         marks = Path(f"{self.place}.marks") / secrets.token_hex(4)
         done = self.site.night(faults=(kill.fault(marks),))
         assert done.code == -signal.SIGKILL, done
-        return _found(self.site)
+        return _found(self.site, done)
 
 
 @contextmanager
@@ -204,7 +204,7 @@ def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
     for number, (step, kill) in enumerate(steps.items()):
         done = site.night(faults=(fits, kill.fault(place / f"kill-{number}")))
         assert done.code == -signal.SIGKILL, (step, done)
-        kills[step] = _found(site)
+        kills[step] = _found(site, done)
     # Nothing here dies in the midst of a write, which would leave this; the judge looks for it.
     for folder in (f"runs/{kills[step].run}", "report", "lease"):
         key = f"{folder}/{hidden_name()}"
@@ -215,10 +215,11 @@ def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
     return Killed(site, first, kills, last, _scores(site), fits.struck)
 
 
-def _found(site: Site) -> Found:
+def _found(site: Site, done: Done) -> Found:
     """What a killed night left, once its lease has run out."""
     champions_serve(site)
     inputs_as_given(site)
+    no_secret(site, done)
     until(lambda: held_by(site.store, grace=GRACE) is None)
     champion = site.registry.champion(OLD)
     return Found(

@@ -13,15 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 import pandas as pd
-from commands import PATIENCE, ROOT, Done, Fault, Urlr, command_in
-from pipeline import PrefectApi
+from commands import Done, Fault, Urlr, command_in
+from pipeline import PATIENCE, ROOT, PrefectApi
 from storage import S3Server
 
 from tasks.names import encoded
 from tasks.registry import Registry
-from tasks.results import Night
+from tasks.results import RESULT, Night
 from tasks.runs import names_of, read_night
 from tasks.store import Store, StoreError
 
@@ -30,11 +31,13 @@ SECRETS = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "MLFLOW_TRACKING_PASSWORD",
+    "MLFLOW_TRACKING_TOKEN",
     "PREFECT_API_AUTH_STRING",
+    "PREFECT_API_KEY",
 )
 """Variables whose values nobody may ever see; each has one, whether it is asked for or not."""
-COSTS = "result.json"
-"""Holds what the work cost, which differs from run to run."""
+OF_THE_RUN = {"seconds": 0.0, "memory": 0, "key": "", "dumps": {}, "features": {}}
+"""In the record of a result: what it cost, and the ETags of inputs, which a disk gives anew."""
 _RUN = re.compile(rb"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PREDICT = """
 import json, os, sys
@@ -65,6 +68,8 @@ class Site:
     """Runs there were before the last night."""
     served: dict[str, int] = field(default_factory=dict)
     """The version of each attribute that was live when it was last looked at."""
+    elsewhere: tuple[Path | Store, ...] = ()
+    """Where else something of a night is written: what an MLflow server keeps, a bucket."""
 
     def put(self, key: str, data: bytes, server: S3Server | None = None) -> None:
         """Deliver an object; with a server past our own store, which refuses some keys."""
@@ -112,6 +117,11 @@ class Site:
     def _server(self) -> str:
         return self.command.environment.get("MLFLOW_TRACKING_URI", "")
 
+    def flow_runs(self) -> list[dict[str, Any]]:
+        """Nights on the store that have begun, as Prefect shows them, in order."""
+        runs = self.prefect.flow_runs(self.store)
+        return [run for run in runs if run["state_name"] != "Late"]
+
     def inputs(self) -> dict[str, str]:
         """Digests of what lies where votes, features and truth are delivered."""
         found = {}
@@ -124,14 +134,16 @@ class Site:
         return found
 
     def files(self, night: Night, attribute: str) -> dict[str, str]:
-        """Digests of the results of an attribute, but for what they cost and for names of runs."""
+        """Digests of the results of an attribute, but for what differs from run to run."""
         place = night.entries[attribute].place
         assert place is not None, night.entries[attribute]
-        return {
-            one.key.removeprefix(f"{place}/"): _digest(_RUN.sub(b"run", self.store.read(one.key)))
-            for one in self.store.list(place)
-            if not one.key.endswith(COSTS)
-        }
+        found = {}
+        for one in self.store.list(place):
+            name, data = one.key.removeprefix(f"{place}/"), self.store.read(one.key)
+            if name == RESULT:
+                data = json.dumps(json.loads(data) | OF_THE_RUN, sort_keys=True).encode()
+            found[name] = _digest(_RUN.sub(b"run", data))
+        return found
 
     def results(self) -> dict[str, dict[str, str]]:
         """The same of all attributes, after the last night."""
@@ -176,10 +188,13 @@ class Site:
             for one in self.store.list()
             if not one.key.startswith(INPUTS)
         }
-        for folder in (self.command.work, self.command.place / "home"):
-            for path in folder.rglob("*"):
-                if path.is_file() and Path(self.store.url) not in path.parents:
-                    found[str(path)] = path.read_bytes()
+        folders = [self.command.work, self.command.place / "home"]
+        folders += [place for place in self.elsewhere if isinstance(place, Path)]
+        for path in (path for folder in folders for path in (folder, *folder.rglob("*"))):
+            if path.is_file() and Path(self.store.url) not in path.parents:
+                found[str(path)] = path.read_bytes()
+        for store in (place for place in self.elsewhere if isinstance(place, Store)):
+            found |= {store.address(one.key): store.read(one.key) for one in store.list()}
         return found | {"Prefect's server": self.prefect.written()}
 
 

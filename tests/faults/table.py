@@ -23,8 +23,10 @@ b. one plain line says which attribute, which object, what is wrong and what to 
 c. every champion loads and predicts, the old one or the new one that was verified, never neither;
 d. rows read = used + ties + skipped + rejected;
 e. the inputs' bytes have not changed;
-f. other attributes have the bytes of a clean run;
-g. running again without the fault gives the bytes of a clean run;
+f. other attributes have the bytes of a clean run, but for names of runs, what the work cost and
+   the versions of inputs that a disk gives;
+g. running again without the fault gives these bytes too, but for what a page says of the night
+   before where that was another;
 h. no secret is in any log, state, parameter, report, database or error;
 i. no process, port, lock or temporary file is left over.
 

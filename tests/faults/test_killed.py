@@ -5,6 +5,7 @@ the one before left, so that every kill meets the remains of the last. Each alon
 are killed in `tests/faults/soak`.
 """
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 
 from tasks.results import Night
+from tasks.runs import read_start
 
 pytestmark = MLFLOW_WARNS
 
@@ -98,6 +100,15 @@ def test_nothing_is_there_any_more_that_was_left_halfway(story, night):
 def test_the_next_night_tells_of_the_dead_ones(story, night):
     newest = list(story.kills.values())[-1].run
     assert f"note: {len(STEPS)} runs before this did not finish ({newest}, " in story.last.out
+
+
+def test_every_dead_run_says_who_began_it(story, night):
+    known = {one["id"] for one in story.states()}
+    for found in story.kills.values():
+        start = read_start(story.site.store, found.run)
+        assert start is not None, found.run
+        assert (start.run, start.host) == (found.run, socket.gethostname())
+        assert start.flow_run in known
 
 
 def test_prefect_shows_the_dead_as_crashed(story, night):

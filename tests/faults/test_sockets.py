@@ -1,13 +1,16 @@
 """Nothing that a night starts on this machine can be reached from another."""
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from cases import passed
-from commands import Fault, Urlr, command_in, processes_of, until
+from commands import Urlr, command_in, processes_of
 from judge import Seen
+from pipeline import SILENT
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
@@ -20,7 +23,8 @@ pytestmark = MLFLOW_WARNS
 def alone(tmp_path: Path) -> Iterator[Urlr]:
     """The command with nothing set: it starts all it needs, Prefect's API too."""
     command = command_in(tmp_path / "urlr", "")
-    del command.environment["PREFECT_API_URL"]
+    for name in ("PREFECT_API_URL", *SILENT):
+        del command.environment[name]
     yield command
     command.close()
 
@@ -28,16 +32,17 @@ def alone(tmp_path: Path) -> Iterator[Urlr]:
 def test_embedded_nights_listen_on_loopback_only(alone, tmp_path):
     store = Store.at(tmp_path / "store")
     put(store, "votes/smiling/1.csv", simulated().votes)
-    pause = Fault("tasks.train:_computed", "pause", tmp_path / "marks", times=1)
-    running = alone.start("nightly", "--store", store.url, faults=(pause,))
-    until(lambda: pause.struck or running.process.poll() is not None)
+    running = alone.start("nightly", "--store", store.url)
     listening, others = set(), set()
-    for process in processes_of(running.mark):
-        for one in process.net_connections():
-            if one.status == psutil.CONN_LISTEN or (not one.raddr and one.type == 2):
-                listening.add(one.laddr.ip)
-            elif one.raddr:
-                others.add(one.raddr.ip)
+    while running.process.poll() is None:
+        for process in processes_of(running.mark):
+            with suppress(psutil.NoSuchProcess):
+                for one in process.net_connections():
+                    if one.status == psutil.CONN_LISTEN or (not one.raddr and one.type == 2):
+                        listening.add(one.laddr.ip)
+                    elif one.raddr:
+                        others.add(one.raddr.ip)
+        time.sleep(0.1)
     done = running.end()
     assert done.code == 0, done
     assert listening == {"127.0.0.1"}

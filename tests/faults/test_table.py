@@ -50,6 +50,7 @@ MANY = {
     ("test_kills", "the flow is killed by SIGKILL"): [
         *test_kills.POINTS,
         *test_kills.FIRST_MODELS,
+        *test_kills.RECORDED,
     ],
     ("test_malicious_models", "malicious models"): [
         *test_malicious_models.MODELS,

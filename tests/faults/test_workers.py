@@ -48,7 +48,8 @@ CASES = {
     "a worker outgrows its memory": Case(
         "memory",
         "failed",
-        r"its worker died \(twice\), out of memory: it held .*; .*raise URLR_WORKER_MEMORY",
+        r"its worker died \(twice\), out of memory: it held .* the limit is 1\.0 GiB a worker; "
+        r"raise URLR_WORKER_MEMORY",
         2,
     ),
     "a worker hangs": Case(

@@ -13,17 +13,9 @@ from typing import Any
 
 import psutil
 import pytest
-from pipeline import PrefectApi, asked
+from pipeline import PATIENCE, ROOT, SILENT, PrefectApi, asked
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 600.0
-"""Seconds that anything here may take; a night takes 15 on an idle machine."""
 QUICK = {"URLR_WORKERS": "1", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
-_QUIET = {
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "DO_NOT_TRACK": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-}
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 _MARK = "RUN_OF_TESTS"
 
@@ -183,7 +175,7 @@ def command_in(place: Path, api: str, **environment: str) -> Urlr:
         "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests' / 'faults' / 'planted'}",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    return Urlr(place, kept | own | _QUIET | QUICK | environment)
+    return Urlr(place, kept | own | SILENT | QUICK | environment)
 
 
 @pytest.fixture

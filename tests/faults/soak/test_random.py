@@ -29,6 +29,7 @@ from judge import (
     judge_night,
     judge_unrecorded,
     no_secret,
+    nothing_left,
 )
 from kills import FRESH, GRACE, LEASE, deliver_first, deliver_second
 from pipeline import PrefectApi
@@ -200,8 +201,10 @@ def _judge(site: Site, done: Done, clean: Bytes, victim: Victim) -> None:
     elif site.record is None:
         line = judge_unrecorded(site, done)
         assert "URLR_DEBUG" not in line, f"nobody expected this: {line}"
-    else:
         until(lambda: held_by(site.store) is None)  # whose release was struck, runs out
+        nothing_left(site)
+    else:
+        until(lambda: held_by(site.store) is None)
         night = judge_night(site, done, clean)
         for entry in night.tonight():
             if entry.outcome == "failed":

@@ -41,7 +41,8 @@ def test_a_judge_that_is_a_pickle(
         deliver_second(site)
         done = site.night()
         night = judge_night(site, done, two_clean_nights, healthy=[NEW])
-        said = rf"the judge of the champion, version 1, is no longer at .*{JUDGE}; put it back"
+        gone = r"the judge of the champion, version 1, is gone, damaged or replaced"
+        said = rf"{gone} \(.*{JUDGE}\); put it back"
         seen = judge_entry(night, done, OLD, outcome="held", said=said)
         assert night.entries[OLD].live == 1
         assert not trap.exists(), "it was executed"
