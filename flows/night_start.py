@@ -13,7 +13,6 @@ from typing import Any
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
-from tasks.cluster.scratch import remove_left
 from tasks.discover import Discovery, Inputs, discover, etags_of
 from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
@@ -22,6 +21,7 @@ from tasks.registry import Registry
 from tasks.report.site import LATEST
 from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
+from tasks.scratch import remove_left
 from tasks.settings import Settings, SettingsError
 from tasks.store import Store
 from tasks.work import settings_digest

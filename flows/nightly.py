@@ -34,6 +34,7 @@ from flows.night import ATTEMPTS, Asked, NightWork
 from flows.night_events import emit_night_events
 from flows.night_report import summary_markdown, tau_rows
 from flows.night_start import night_work
+from flows.tied import end_with_parent
 from flows.watching import tell
 from tasks.cluster import WorkError
 from tasks.metrics import MetricsError
@@ -68,6 +69,7 @@ def nightly(
     refit_features: bool = False,
 ) -> State[Night]:
     """Retrain what has new votes, publish what passes the gate, and report."""
+    end_with_parent()
     settings = load_settings(store=store)
     asked = Asked(tuple(only or ()), as_of, dry_run, force, refit_features)
     say: Callable[[str], None] = lambda text: tell(text, 0.0)  # noqa: E731

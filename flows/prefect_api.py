@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from flows.night import NightError
+from flows.tied import Tie
 from tasks.objects import redacted
 from urlr.ids import shown
 
@@ -42,6 +44,8 @@ def with_prefect(progress: Progress) -> Iterator[None]:
         else "starting Prefect, some 15 s"
     )
     with _told_while_waiting(progress, what):
+        if not address:
+            _tie_own_server()
         check_api(address)
     from httpx import TransportError
 
@@ -57,6 +61,29 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     else:
         return
     raise failure
+
+
+def _tie_own_server() -> None:
+    """Let the server that Prefect starts where none is named end with this process.
+
+    Prefect ends it as Python exits; after SIGKILL it would run on for ever.
+    """
+    from prefect.server.api.server import SubprocessASGIServer
+
+    class TiedServer(SubprocessASGIServer):
+        _ties: tuple[Tie, ...] = ()
+
+        def _run_uvicorn_command(self) -> subprocess.Popen[Any]:  # again if the port is taken
+            process = super()._run_uvicorn_command()
+            self._ties += (Tie(process.pid),)
+            return process
+
+        def stop(self) -> None:
+            super().stop()
+            for tie in self._ties:
+                tie.release()
+
+    TiedServer()  # the one that Prefect's client will find
 
 
 def _end_in_time() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from prefect import flow
 from prefect.artifacts import create_markdown_artifact
@@ -16,11 +15,13 @@ from flows.night_report import as_markdown
 from flows.night_start import started_workers
 from flows.watching import tell
 from tasks.names import encoded
+from tasks.objects import no_room_apart
 from tasks.partitions import features_at
 from tasks.registry import Registry, Version
-from tasks.score import Champion
+from tasks.score import Champion, ScoringError
 from tasks.score_all import ScoringSummary, score_all
 from tasks.score_table import champions_of
+from tasks.scratch import scratch_directory
 from tasks.settings import Settings, load_settings
 from tasks.store import Store
 
@@ -62,7 +63,11 @@ def scoring(
 def _scratch(settings: Settings) -> Iterator[Store]:
     """Where workers find the models: a directory, or for others a corner of the store."""
     if settings.dask_address is None:
-        with tempfile.TemporaryDirectory(prefix="urlr-scoring-") as directory:
+        with ExitStack() as stack:
+            try:
+                directory = stack.enter_context(scratch_directory())
+            except OSError as error:
+                raise ScoringError(no_room_apart(error)) from None
             yield Store.at(directory)
         return
     corner = Store.at(f"{settings.store.rstrip('/')}/runs/scoring/{secrets.token_hex(8)}")

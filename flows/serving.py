@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
@@ -21,6 +22,8 @@ from zoneinfo import available_timezones
 from flows.ending import done_apart
 from flows.night import NightError
 from flows.prefect_api import check_api
+from flows.tied import GRACE, Tie
+from tasks.scratch import scratch_directory
 from urlr.ids import shown
 
 if TYPE_CHECKING:
@@ -43,7 +46,8 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
 
     quiet_environment()
     os.environ["URLR_STORE"] = settings.store
-    with _own_address() as own:
+    with scratch_directory() as place, _own_address() as own:
+        tempfile.tempdir = place  # where Prefect's runner has files, which it may have to leave
         schedule = done_apart(lambda told: _loaded(cron, timezone), patience=LOADING)
         with _server(own, say):
             done_apart(lambda told: check_api(os.environ["PREFECT_API_URL"]), patience=0.0)
@@ -150,7 +154,7 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
     program = shutil.which("prefect", path=str(Path(sys.executable).parent)) or "prefect"
     command = [program, "server", "start", "--host", "127.0.0.1"]
     command += ["--port", address.rpartition(":")[2]]
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[tuple[subprocess.Popen[bytes], Tie]] = []
 
     def start(told: threading.Event) -> None:
         server = subprocess.Popen(
@@ -159,7 +163,7 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PREFECT_SERVER_UI_API_URL": f"{address}/api"},
         )
-        started.append(server)
+        started.append((server, Tie(server.pid)))
         _wait_for(f"{address}/api/health", server, told)
 
     try:
@@ -167,12 +171,14 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
         say(f"Prefect's pages: {address}")
         yield
     finally:
-        for server in started:
+        for server, tie in started:
             server.terminate()
             try:
-                server.wait(20)
+                server.wait(GRACE)
             except subprocess.TimeoutExpired:
                 server.kill()
+                server.wait()
+            tie.release()
 
 
 def _wait_for(address: str, server: subprocess.Popen[bytes], told: threading.Event) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, TypeVar
@@ -57,6 +58,9 @@ _MD5 = re.compile(r"[0-9a-f]{32}")
 _BUSY = {"SlowDown", "InternalError", "ServiceUnavailable"}
 """Said of one object among many, there is no status beside it."""
 _ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+
+_IN_VAIN: ContextVar[list[Any]] = ContextVar("in_vain")
+"""The last attempt of the call at work, if it failed: an answer, or an error."""
 
 T = TypeVar("T")
 
@@ -259,7 +263,9 @@ class Bucket:
     def _done(self, work: Callable[[Any], Awaitable[T]], key: str, seconds: float) -> T:
         """What the work gives, done in the thread that keeps the connections.
 
-        Errors are raised outside the handler, so that none carries the library's own with it.
+        Where the time is over while the library waits to try once more, what came of its last
+        attempt is told. Errors are raised outside the handler, so that none carries the library's
+        own with it.
         """
         import aiohttp
         from botocore.exceptions import BotoCoreError, ClientError
@@ -267,9 +273,13 @@ class Bucket:
 
         endpoint = _endpoint()
         connections = _connections(endpoint)
+        in_vain: list[Any] = []
 
         async def with_client() -> T:
-            return await work(await connections.set_session())
+            client = await connections.set_session()
+            client.meta.events.register("needs-retry.s3", _note_attempt, unique_id="urlr")
+            _IN_VAIN.set(in_vain)
+            return await work(client)
 
         try:
             answer: T = sync(connections.loop, with_client, timeout=max(seconds, 0.01))
@@ -277,7 +287,11 @@ class Bucket:
         except ClientError as error:
             failure = self._refusal(error.response, key)
         except (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
-            failure = self._silence(error, endpoint, key)
+            last = in_vain[-1] if in_vain and isinstance(error, TimeoutError) else error
+            if isinstance(last, dict):
+                failure = self._refusal(last, key)
+            else:
+                failure = self._silence(last, endpoint, key)
         raise failure
 
     def _refusal(self, answer: dict[str, Any], key: str) -> StoreError:
@@ -347,6 +361,15 @@ class Bucket:
         return Unreachable(
             f"{where}: cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network."
         )
+
+
+def _note_attempt(
+    response: tuple[Any, dict[str, Any]] | None, caught_exception: Exception | None, **_: object
+) -> None:
+    """Keep what came of an attempt, if it failed, in place of what came of the one before."""
+    answer = {} if response is None else response[1]
+    refused = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 400
+    _IN_VAIN.get()[:] = [caught_exception or answer] if caught_exception or refused else []
 
 
 def _is_whole(data: bytes, answer: dict[str, Any]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +33,13 @@ from tasks.score import (
     score_partition,
 )
 from tasks.store import Store
-from tasks.write import WriteError, check_is_path, published_directory, published_file
+from tasks.write import (
+    WriteError,
+    check_is_path,
+    parts_beside,
+    published_directory,
+    published_file,
+)
 from urlr.errors import UrlrError
 from urlr.ids import plural, shown, shown_some
 
@@ -126,8 +131,8 @@ def score_all(
     elif target.name.endswith(".parquet"):
         with (
             published_file(target, overwrite=overwrite) as file,
-            tempfile.TemporaryDirectory(prefix=".urlr-scores-", dir=file.parent) as beside,
-            _place(scratch, Path(beside)) as place,
+            parts_beside(file) as beside,
+            _place(scratch, beside) as place,
         ):
             scored = work.into(place)
             work.progress("putting the scores together", 0.0)

@@ -7,6 +7,7 @@ some of them as formulas. Parquet has the ids as they are.
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import json
@@ -14,8 +15,9 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +44,9 @@ _RESULTS = frozenset(
 )
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_LEFT = 24 * 3600.0
+"""Seconds; nothing that is still at work leaves what it writes untouched for so long."""
+_PARTS = ".parts"
 _REPORT = re.compile(r"report\.html|report-votes-\d+\.js")
 
 
@@ -161,6 +166,7 @@ def published_directory(
     with _saying_where(target):
         target = target.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left(target)
         workplace = _beside(target, "new")
         workplace.mkdir()
     try:
@@ -190,10 +196,22 @@ def published_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     try:
         with _saying_where(target):
             target.parent.mkdir(parents=True, exist_ok=True)
+            _remove_left(target)
             yield workplace
             workplace.replace(target)
     finally:
         workplace.unlink(missing_ok=True)
+
+
+@contextmanager
+def parts_beside(workplace: Path) -> Iterator[Path]:
+    """Give an empty directory for parts of the file that `published_file` gave the name of."""
+    place = workplace.with_name(workplace.name + _PARTS)
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def check_is_path(target: str | os.PathLike[str]) -> None:
@@ -217,6 +235,15 @@ def _saying_where(target: Path) -> Iterator[None]:
 def _beside(target: Path, what: str) -> Path:
     """A name nobody uses, in the same directory so that a rename is one step, same ending."""
     return target.with_name(f".{what}-{secrets.token_hex(4)}-{target.name}")
+
+
+def _remove_left(target: Path) -> None:
+    """Remove what commands that were killed, long ago, meant to become `target`."""
+    pattern = f".new-{'[0-9a-f]' * 8}-{glob.escape(target.name)}"
+    for left in (*target.parent.glob(pattern), *target.parent.glob(pattern + _PARTS)):
+        with suppress(OSError):  # gone meanwhile, or not ours
+            if time.time() - left.stat().st_mtime > _LEFT:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _check_directory(

@@ -24,8 +24,9 @@ from typing import Any
 
 from tasks.cluster.fanout import FAREWELL, READY, Cluster
 from tasks.cluster.orders import ClusterError
-from tasks.cluster.scratch import scratch_directory
 from tasks.cluster.worker import LOUD, ONE_THREAD
+from tasks.objects import no_room_apart
+from tasks.scratch import scratch_directory
 from urlr.ids import plural, shown
 
 CONNECT = 15.0
@@ -69,7 +70,10 @@ def local_cluster(
 
     with ExitStack() as stack:
         stack.enter_context(_quiet(log))
-        scratch = stack.enter_context(scratch_directory())
+        try:
+            scratch = stack.enter_context(scratch_directory())
+        except OSError as error:
+            raise ClusterError(no_room_apart(error)) from None
         stack.enter_context(_put_back(scratch))
         stack.enter_context(config.set(_SETTINGS | {"temporary-directory": scratch}))
         processes = _started(workers, limit, scratch)

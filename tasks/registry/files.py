@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, asking_for_files
+from tasks.scratch import scratch_directory
 from tasks.store import NotThere, Store, StoreError
 from tasks.together import together
 from urlr.ids import shown
@@ -98,19 +98,20 @@ class Files:
     def _send(self, files: Mapping[str, bytes]) -> None:
         with (
             asking_for_files(self.uri, self.root) as repository,
-            tempfile.TemporaryDirectory(prefix="urlr-") as place,
+            scratch_directory() as place,
         ):
+            sent = Path(place, "sent")
             for name, data in files.items():
-                path = Path(place, name)
+                path = sent / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
-            repository.log_artifacts(place)
+            repository.log_artifacts(str(sent))
 
     def _received(self, name: str) -> bytes:
         above = str(PurePosixPath(name).parent)
         with (
             asking_for_files(self.uri, self.root) as repository,
-            tempfile.TemporaryDirectory(prefix="urlr-") as place,
+            scratch_directory() as place,
         ):
             listed = repository.list_artifacts(None if above == "." else above)
             if any(found.path == name for found in listed):

@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +14,8 @@ from typing import Any
 
 import pandas as pd
 from commands import Done, Fault, Urlr, command_in
-from pipeline import PATIENCE, ROOT, PrefectApi
+from pipeline import PrefectApi
+from predicting import predicted
 from storage import S3Server
 
 from tasks.names import encoded
@@ -39,17 +37,6 @@ SECRETS = (
 OF_THE_RUN = {"seconds": 0.0, "memory": 0, "key": "", "dumps": {}, "features": {}}
 """In the record of a result: what it cost, and the ETags of inputs, which a disk gives anew."""
 _RUN = re.compile(rb"\d{8}T\d{6}Z-[0-9a-f]{6}")
-PREDICT = """
-import json, os, sys
-import mlflow
-import pandas as pd
-mlflow.set_tracking_uri(sys.argv[1])
-table = pd.read_json(sys.argv[2], orient="records", dtype={"item": str})
-for name in sys.argv[3:]:
-    model = mlflow.pyfunc.load_model("models:/" + name + "@champion")
-    scores = model.predict(table)["score"]
-    print(json.dumps([name, int(scores.notna().sum())]))
-"""
 
 
 @dataclass
@@ -164,22 +151,7 @@ class Site:
             read.to_json(table, orient="records")
         else:
             pd.DataFrame(some).to_json(table, orient="records")
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                PREDICT,
-                self.registry.uri,
-                str(table),
-                *map(encoded, champions),
-            ],
-            env=os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_DISABLE_TELEMETRY": "true"},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, done.stderr
-        return dict(json.loads(line) for line in done.stdout.splitlines())
+        return predicted(self.registry.uri, table, [encoded(name) for name in champions])
 
     def everything_written(self) -> Mapping[str, bytes]:
         """All that a night leaves anywhere: objects, registry, Prefect's server, its own home."""

@@ -205,8 +205,8 @@ WHOLE: dict[str, tuple[Rule, str]] = {
         rf"did not answer within {CALL} seconds; check the network",
     ),
     "the store closes every connection": (
-        Rule("close"),  # the latter where trying again takes long
-        rf"(cannot reach the store at .*|did not answer within {CALL} seconds); check",
+        Rule("close"),
+        r"cannot reach the store at .*; check",
     ),
     "503 on everything": (Rule("refuse"), r"the store failed at .* \(503 .*; try again later"),
     "listing is denied": (

@@ -1,4 +1,4 @@
-"""Where workers spill to: nothing of it outlives the process by more than a night."""
+"""What lies in directories for a while: nothing outlives its process by more than a night."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cluster import ClusterError
-from tasks.cluster.scratch import remove_left, scratch_directory
+from tasks.cluster import ClusterError, local_cluster
+from tasks.scratch import remove_left, scratch_directory
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def test_a_directory_is_there_for_the_block_alone(temporary):
 def test_a_directory_that_cannot_be_made_is_told(temporary, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
     said = "temporary files cannot be written at .*/none: No such file or directory; make room"
-    with pytest.raises(ClusterError, match=said), scratch_directory():
+    with pytest.raises(ClusterError, match=said), local_cluster(workers=1):
         pass
 
 
 HOLDS = """
 import sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from tasks.cluster.scratch import scratch_directory
+from tasks.scratch import scratch_directory
 with scratch_directory() as place:
     print(place, flush=True)
     time.sleep(600)
@@ -50,11 +50,11 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(t
         holders[0].kill()
         holders[0].wait()
         assert all(place.is_dir() for place in places)
-        (temporary / "urlr-workers-of-somebody").mkdir()
+        (temporary / "urlr-scratch-of-somebody").mkdir()
         remove_left()
         left = {path.name for path in temporary.iterdir()}
         assert places[0].name not in left
-        assert {places[1].name, "urlr-workers-of-somebody"} <= left
+        assert {places[1].name, "urlr-scratch-of-somebody"} <= left
     finally:
         for holder in holders:
             holder.kill()
@@ -64,7 +64,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_stays(t
 
 def test_a_directory_without_a_lock_is_removed_once_it_is_old(temporary):
     """As a worker that died last leaves it, which made its part of it again."""
-    new, old = (temporary / f"urlr-workers-{age}" for age in ("new", "old"))
+    new, old = (temporary / f"urlr-scratch-{age}" for age in ("new", "old"))
     for place in (new, old):
         (place / "dask-scratch-space").mkdir(parents=True)
     os.utime(old, (0, 0))

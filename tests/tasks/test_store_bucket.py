@@ -143,6 +143,42 @@ def test_a_read_that_breaks_off_is_tried_again(s3, monkeypatch):
     assert _BreaksOff.asked == 2
 
 
+class _BusyThenSilent(BaseHTTPRequestHandler):
+    """Says that it is busy, and nothing when it is asked again."""
+
+    asked = 0
+    over = threading.Event()
+
+    def do_GET(self) -> None:
+        type(self).asked += 1
+        if self.asked > 1:
+            self.over.wait(60)
+            return
+        self.send_response(503)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_past_the_deadline_the_last_answer_is_told_though_it_is_tried_once_more(s3, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), _BusyThenSilent) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        try:
+            with pytest.raises(
+                Unreachable, match=r"the store failed at s3://bucket/a \(503"
+            ) as error:
+                Store.at("s3://bucket", deadline=2).read("a")
+        finally:
+            _BusyThenSilent.over.set()
+            server.shutdown()
+            thread.join()
+    said(error)
+
+
 @pytest.mark.parametrize("url", ["http://me:hunter22@127.0.0.1:1", "127.0.0.1:8333"])
 def test_an_endpoint_with_a_password_or_without_a_scheme_is_refused(s3_store, monkeypatch, url):
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)

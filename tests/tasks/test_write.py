@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +201,23 @@ def test_a_file_of_unknown_ending_is_refused_before_work(tmp_path):
     target = tmp_path / "scores.xlsx"
     with pytest.raises(WriteError, match=r"\.jsonl"), published_file(target, overwrite=False):
         pytest.fail("work began")
+
+
+@pytest.mark.parametrize("published", [published_directory, published_file])
+def test_what_was_killed_a_day_ago_is_removed_and_what_may_be_at_work_stays(published, tmp_path):
+    day = 24 * 3600
+    for age, sign in ((0, "0"), (day + 60, "a")):
+        for name in ("out.csv", "out.csv.parts", "out.csv.bak", "other.csv"):
+            left = tmp_path / f".new-{sign * 8}-{name}"
+            left.mkdir() if name.endswith("parts") else left.write_text("half")
+            os.utime(left, (time.time() - age,) * 2)
+    with published(tmp_path / "out.csv", overwrite=False) as workplace:
+        assert workplace.parent == tmp_path
+        workplace.touch()
+    found = sorted(path.name for path in tmp_path.iterdir())
+    living = [f".new-00000000-{name}" for name in ("other.csv", "out.csv", "out.csv.bak")]
+    others = [".new-00000000-out.csv.parts", ".new-aaaaaaaa-other.csv", ".new-aaaaaaaa-out.csv.bak"]
+    assert found == sorted([*living, *others, "out.csv"])
 
 
 @pytest.mark.parametrize("published", [published_directory, published_file])

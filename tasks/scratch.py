@@ -1,4 +1,6 @@
-"""Directories that workers spill into: gone with the process that made them, or with the next.
+"""Directories for what is needed a while: gone with the process that made them, or by the next.
+
+Workers spill into them, models and files lie there on their way.
 
 A living process holds a lock in its directory, which ends with it however it ends. So it is told
 also where processes of several containers share one directory for temporary files.
@@ -14,10 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tasks.cluster.orders import ClusterError
-from tasks.objects import no_room_apart
-
-_PREFIX = "urlr-workers-"
+_PREFIX = "urlr-scratch-"
 _LOCK = "in-use"
 _STALE = 3600.0
 """Seconds; nobody takes so long to lock what he has just made."""
@@ -25,19 +24,9 @@ _STALE = 3600.0
 
 @contextmanager
 def scratch_directory() -> Iterator[str]:
-    """An empty directory for the block; those of processes that were killed are removed.
-
-    Raises
-    ------
-    ClusterError
-        It cannot be made.
-    """
+    """An empty directory for the block; those of processes that were killed are removed."""
     remove_left()
-    try:
-        directory = tempfile.TemporaryDirectory(prefix=_PREFIX)
-    except OSError as error:
-        raise ClusterError(no_room_apart(error)) from None
-    with directory as place:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place:
         made = Path(place) / "made"
         with made.open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
