@@ -24,7 +24,7 @@ import test_refusals
 import test_shifts
 import test_slips
 import test_workers
-from soak import test_disks, test_kills, test_signals
+from soak import test_alone, test_disks, test_kills, test_signals
 from table import HEAD, cell, heading
 
 TESTS = Path(__file__).parents[1]
@@ -47,6 +47,7 @@ MANY = {
         *test_disks.COMPLETED,
     ],
     ("test_killed", "the flow is killed night after night"): test_killed.STEPS,
+    ("test_alone", "killed with all that it started"): test_alone.CASES,
     ("test_kills", "the flow is killed by SIGKILL"): [
         *test_kills.POINTS,
         *test_kills.FIRST_MODELS,
