@@ -46,6 +46,8 @@ from urlr.ids import plural, shown, shown_some
 _PART = re.compile(r"part-\d{5}-\d{3}\.parquet")
 _OTHERS = 60.0
 """Seconds in which a worker ends the piece that it has begun."""
+_HASTE = 5.0
+"""The same where somebody waits for us to stop."""
 
 Progress = Callable[[str, float], None]
 
@@ -218,25 +220,26 @@ class _Work:
             results: list[Any] = self.client.gather(futures)
             return results
         except KilledWorker as error:
-            self._give_up(futures)
+            self._give_up(futures, _OTHERS)
             raise ScoringError(
                 f"a worker died over a piece of the features ({shown(error, 200)}), likely out of "
                 "memory; give workers more, or score fewer rows at a time."
             ) from None
-        except UrlrError:
-            self._give_up(futures)
+        except BaseException as error:
+            self._give_up(futures, _OTHERS if isinstance(error, UrlrError) else _HASTE)
             raise
         finally:
             self.client.cancel(futures)
 
-    def _give_up(self, futures: Sequence[Any]) -> None:
+    def _give_up(self, futures: Sequence[Any], seconds: float) -> None:
         """Wait until no worker is at it any more: it would write where all is about to be removed.
 
-        A worker ends what it has begun, cancelled or not.
+        A worker ends what it has begun, cancelled or not; what is still at work then is ended with
+        the workers.
         """
         self.client.cancel(futures)
         keys = [future.key for future in futures]
-        end = time.monotonic() + _OTHERS
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             at_work = self.client.run(_at_work_on, keys, on_error="ignore")
             if not any(at_work.values()):

@@ -168,6 +168,23 @@ def test_nothing_is_written_when_a_piece_cannot_be_read(
     assert left_over(tmp_path) == []
 
 
+@pytest.mark.parametrize("out", ["scores.parquet", "scores/"])
+def test_nothing_is_written_when_it_is_stopped_amid_other_pieces(
+    dask_client, champions, tmp_path, out
+):
+    parts = in_pieces(tmp_path / "features", features())
+
+    def stop(what: str, share: float) -> None:
+        if 0 < share < 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_all(parts, champions, f"{tmp_path}/{out}", dask_client, rows=2, progress=stop)
+    time.sleep(0.2)  # in which a worker that is still at it would write
+    assert not (tmp_path / out).exists()
+    assert left_over(tmp_path) == []
+
+
 def test_a_worker_that_dies_over_a_piece_is_one_line(champions, tmp_path):
     """The model is a pipe; whoever reads from it is killed."""
     table = in_pieces(tmp_path / "features", features())
