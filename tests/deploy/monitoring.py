@@ -4,18 +4,18 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from answering import answering
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from storage import free_ports
 from waiting import until
@@ -99,17 +99,8 @@ def served(text: bytes) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text)
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
-        thread = threading.Thread(target=server.serve_forever, args=[0.05])
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(Page) as place:
+        yield place
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -12,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import psutil
+from answering import answering
 from pipeline import PATIENCE, ROOT, PrefectApi
 from waiting import until
 
@@ -160,14 +160,5 @@ def listening(texts: list[str]) -> Iterator[str]:
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *given: object) -> None:
-            """Nothing to be said."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(Taker) as place:
+        yield f"http://{place}/"

@@ -7,12 +7,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from answering import answering
 from pipeline import PATIENCE, ROOT, clean_environment
 from registries import MLFLOW_WARNS, kept, moved, publication
 from s3_proxy import Rule, faulty
@@ -365,23 +365,14 @@ class _Refuses(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_error(401, "Unauthorized")
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def test_prefect_that_wants_another_password_is_a_problem_that_says_which(away):
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Refuses) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            done = away(
-                "doctor",
-                PREFECT_API_URL=f"http://127.0.0.1:{server.server_port}/api",
-                PREFECT_API_AUTH_STRING="me:hunter22",
-            )
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(_Refuses) as place:
+        done = away(
+            "doctor",
+            PREFECT_API_URL=f"http://{place}/api",
+            PREFECT_API_AUTH_STRING="me:hunter22",
+        )
     assert done.returncode == 1
     *_, said, last = done.stdout.splitlines()
     assert said.startswith("problem  prefect   Prefect's API at http://127.0.0.1:")

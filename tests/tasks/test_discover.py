@@ -1,11 +1,11 @@
 """What is found in a store, on both kinds of it."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from answering import answering
 from stored_votes import put
 
 from tasks.discover import DiscoverError, Source, check_formats, discover
@@ -220,20 +220,11 @@ class _Odd(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def test_a_key_that_climbs_is_refused_and_concerns_no_other(s3, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Odd) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-        try:
-            found = discover(Store.at("s3://bucket", deadline=20))
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(_Odd) as place:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{place}")
+        found = discover(Store.at("s3://bucket", deadline=20))
     assert [one.attribute for one in found.attributes] == ["fine"]
     assert [len(one.dumps) for one in found.attributes] == [1]
     assert {one.attribute: one.why for one in found.refused} == {

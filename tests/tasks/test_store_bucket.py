@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 import urllib.request
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
+from answering import answering
 from storage import free_ports
 from store_looks import keys, said
 
@@ -126,20 +127,11 @@ class _BreaksOff(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"0123456789" if self.asked > 1 else b"01234")
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def test_a_read_that_breaks_off_is_tried_again(s3, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), _BreaksOff) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-        try:
-            assert Store.at("s3://bucket", deadline=20).read("a") == b"0123456789"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering(_BreaksOff) as place:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{place}")
+        assert Store.at("s3://bucket", deadline=20).read("a") == b"0123456789"
     assert _BreaksOff.asked == 2
 
 
@@ -158,15 +150,10 @@ class _BusyThenSilent(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def test_past_the_deadline_the_last_answer_is_told_though_it_is_tried_once_more(s3, monkeypatch):
-    with ThreadingHTTPServer(("127.0.0.1", 0), _BusyThenSilent) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    with answering(_BusyThenSilent) as place:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{place}")
         try:
             with pytest.raises(
                 Unreachable, match=r"the store failed at s3://bucket/a \(503"
@@ -174,8 +161,6 @@ def test_past_the_deadline_the_last_answer_is_told_though_it_is_tried_once_more(
                 Store.at("s3://bucket", deadline=2).read("a")
         finally:
             _BusyThenSilent.over.set()
-            server.shutdown()
-            thread.join()
     said(error)
 
 
