@@ -71,17 +71,21 @@ def _tie_own_server() -> None:
     from prefect.server.api.server import SubprocessASGIServer
 
     class TiedServer(SubprocessASGIServer):
-        _ties: tuple[Tie, ...] = ()
+        _tie: Tie | None = None
 
-        def _run_uvicorn_command(self) -> subprocess.Popen[Any]:  # again if the port is taken
+        def _run_uvicorn_command(self) -> subprocess.Popen[Any]:
+            self._release()  # the one before ended by itself, as its port was taken
             process = super()._run_uvicorn_command()
-            self._ties += (Tie(process.pid),)
+            self._tie = Tie(process)
             return process
 
         def stop(self) -> None:
             super().stop()
-            for tie in self._ties:
-                tie.release()
+            self._release()
+
+        def _release(self) -> None:
+            if self._tie is not None:
+                self._tie.release()
 
     TiedServer()  # the one that Prefect's client will find
 

@@ -21,7 +21,7 @@ from tasks.registry import Registry, Version
 from tasks.score import Champion, ScoringError
 from tasks.score_all import ScoringSummary, score_all
 from tasks.score_table import champions_of
-from tasks.scratch import scratch_directory
+from tasks.scratch import remove_left, scratch_directory
 from tasks.settings import Settings, load_settings
 from tasks.store import Store
 
@@ -62,6 +62,7 @@ def scoring(
 @contextmanager
 def _scratch(settings: Settings) -> Iterator[Store]:
     """Where workers find the models: a directory, or for others a corner of the store."""
+    remove_left()
     if settings.dask_address is None:
         with ExitStack() as stack:
             try:

@@ -46,8 +46,7 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
 
     quiet_environment()
     os.environ["URLR_STORE"] = settings.store
-    with scratch_directory() as place, _own_address() as own:
-        tempfile.tempdir = place  # where Prefect's runner has files, which it may have to leave
+    with _files_of_its_own(), _own_address() as own:
         schedule = done_apart(lambda told: _loaded(cron, timezone), patience=LOADING)
         with _server(own, say):
             done_apart(lambda told: check_api(os.environ["PREFECT_API_URL"]), patience=0.0)
@@ -124,6 +123,18 @@ def _schedule(cron: str, timezone: str) -> Any:
 
 
 @contextmanager
+def _files_of_its_own() -> Iterator[None]:
+    """Have temporary files of this process, Prefect's runner's too, where they are removed."""
+    before = tempfile.tempdir
+    with scratch_directory() as place:
+        tempfile.tempdir = place
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+
+
+@contextmanager
 def _own_address() -> Iterator[str | None]:
     """Where a Prefect server is to be started on this machine; None if one is named.
 
@@ -163,7 +174,7 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
             stderr=subprocess.DEVNULL,
             env=os.environ | {"PREFECT_SERVER_UI_API_URL": f"{address}/api"},
         )
-        started.append((server, Tie(server.pid)))
+        started.append((server, Tie(server)))
         _wait_for(f"{address}/api/health", server, told)
 
     try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 _WATCH = """
 import os, signal, sys, time
@@ -34,14 +35,19 @@ class Tie:
     of a pipe, which the system closes with us.
     """
 
-    def __init__(self, process: int) -> None:
-        self._watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _WATCH, str(process), str(GRACE)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is meant for us
-        )
+    def __init__(self, process: subprocess.Popen[Any]) -> None:
+        try:
+            self._watcher = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _WATCH, str(process.pid), str(GRACE)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is meant for us
+            )
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
 
     def release(self) -> None:
         """Leave the process alone from now on, as it has ended."""

@@ -44,6 +44,8 @@ _CONFIG = {
 }
 _PAUSES = (0.2, 0.5, 1.0)
 """Seconds to wait before a create, or a read that broke off, is tried again."""
+_LEAST = 0.5
+"""Seconds that a write must have; with less it would be told as a silence."""
 _PAGE = 1000
 _DENIED = {
     "AccessDenied",
@@ -201,7 +203,7 @@ class Bucket:
                 return
             if held is not None and only_if:
                 raise differs(self.address(key))
-            if pause is None or time.monotonic() + pause >= last_put:
+            if pause is None or time.monotonic() + pause + _LEAST >= last_put:
                 break
             time.sleep(pause)
         raise failure
@@ -287,12 +289,18 @@ class Bucket:
         except ClientError as error:
             failure = self._refusal(error.response, key)
         except (BotoCoreError, aiohttp.ClientError, OSError, TimeoutError) as error:
-            last = in_vain[-1] if in_vain and isinstance(error, TimeoutError) else error
-            if isinstance(last, dict):
-                failure = self._refusal(last, key)
-            else:
-                failure = self._silence(last, endpoint, key)
+            failure = self._silence(error, endpoint, key)
+            if in_vain and isinstance(error, TimeoutError):
+                failure = self._cut_off(in_vain[-1], endpoint, key) or failure
         raise failure
+
+    def _cut_off(self, last: Any, endpoint: str | None, key: str) -> Unreachable | None:
+        """What came of the last attempt, if that could have been tried again."""
+        if isinstance(last, dict):
+            told = self._refusal(last, key)
+        else:
+            told = self._silence(last, endpoint, key)
+        return told if isinstance(told, Unreachable) else None
 
     def _refusal(self, answer: dict[str, Any], key: str) -> StoreError:
         """What the store said no to."""
@@ -335,6 +343,7 @@ class Bucket:
             IncompleteReadError,
             NoCredentialsError,
             PartialCredentialsError,
+            ReadTimeoutError,
         )
         from botocore.exceptions import ConnectionError as NotConnectedError
 
@@ -344,7 +353,7 @@ class Bucket:
                 f"there are no credentials for s3://{self.name}; set AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY."
             )
-        if isinstance(error, TimeoutError):
+        if isinstance(error, TimeoutError | ReadTimeoutError):
             return Unreachable(
                 f"{where}: {at} did not answer within {self.deadline:.3g} seconds; check the "
                 "network."

@@ -129,11 +129,25 @@ def score_partition(order: Order) -> Scored:
             Outcome(one.attribute, one.version, count, len(items) - count, reason)
             for one, count, reason in zip(champions, scored, reasons, strict=True)
         ]
+        _check_wanted()
         if any(scored):
             key = f"{order.prefix}-{len(parts):03}.parquet"
             order.store.create(key, _parquet(champions, items, scores, text_ids=order.text_ids))
             parts.append(key)
     return Scored(len(items), tuple(parts), tuple(outcomes))
+
+
+def _check_wanted() -> None:
+    """Raise if the worker was told to give this up: what it writes from now on nobody removes."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # called by somebody who waits
+        return
+    task = worker.state.tasks.get(worker.get_current_task())
+    if task is None or task.state == "cancelled":
+        raise ScoringError("the scoring was given up; start it again.")
 
 
 @dataclass(frozen=True, slots=True)

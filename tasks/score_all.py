@@ -12,7 +12,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ from urlr.ids import plural, shown, shown_some
 
 _PART = re.compile(r"part-\d{5}-\d{3}\.parquet")
 _OTHERS = 60.0
-"""Seconds in which a worker ends the piece that it has begun."""
+"""Seconds in which a worker ends the part of a piece that it has begun."""
 _HASTE = 5.0
 """The same where somebody waits for us to stop."""
 
@@ -234,17 +234,19 @@ class _Work:
     def _give_up(self, futures: Sequence[Any], seconds: float) -> None:
         """Wait until no worker is at it any more: it would write where all is about to be removed.
 
-        A worker ends what it has begun, cancelled or not; what is still at work then is ended with
-        the workers.
+        A worker that was told to give up writes no further part, but ends the one it has begun.
         """
         self.client.cancel(futures)
         keys = [future.key for future in futures]
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            at_work = self.client.run(_at_work_on, keys, on_error="ignore")
-            if not any(at_work.values()):
-                return
-            time.sleep(0.05)
+        with suppress(TimeoutError):  # a worker may be frozen
+            while (left := end - time.monotonic()) > 0:
+                # As `client.run`, which has no deadline.
+                asked = {"on_error": "ignore", "callback_timeout": left}
+                at_work = self.client.sync(self.client._run, _at_work_on, keys, **asked)
+                if not any(at_work.values()):
+                    return
+                time.sleep(0.05)
 
 
 def _as_they_end(futures: Sequence[Any], client: Any) -> Iterator[Any]:

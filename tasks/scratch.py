@@ -9,6 +9,7 @@ also where processes of several containers share one directory for temporary fil
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import tempfile
 import time
@@ -35,15 +36,18 @@ def scratch_directory() -> Iterator[str]:
 
 
 def remove_left() -> None:
-    """Remove directories of processes that were killed."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if _is_left(path):
-            shutil.rmtree(path, ignore_errors=True)
+    """Remove directories of processes of ours that were killed."""
+    with suppress(OSError):  # where there is no place for temporary files, none is left
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            if _is_left(path):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_left(place: Path) -> bool:
     """Whether nobody holds the lock that somebody has held, or there has been none for long."""
     try:
+        if place.lstat().st_uid != os.getuid():
+            return False
         with (place / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:  # not yet, or a worker that died last made the directory again

@@ -238,9 +238,16 @@ def _beside(target: Path, what: str) -> Path:
 
 
 def _remove_left(target: Path) -> None:
-    """Remove what commands that were killed, long ago, meant to become `target`."""
-    pattern = f".new-{'[0-9a-f]' * 8}-{glob.escape(target.name)}"
-    for left in (*target.parent.glob(pattern), *target.parent.glob(pattern + _PARTS)):
+    """Remove what commands that were killed, long ago, left of what was, or was to be, `target`.
+
+    One that was killed as it put the new in the place of the old left both, whole: they stay.
+    """
+    pattern = f"-{'[0-9a-f]' * 8}-{glob.escape(target.name)}"
+    old = list(target.parent.glob(f".old{pattern}"))
+    if old and not target.exists():
+        return
+    new = [*target.parent.glob(f".new{pattern}"), *target.parent.glob(f".new{pattern}{_PARTS}")]
+    for left in (*old, *new):
         with suppress(OSError):  # gone meanwhile, or not ours
             if time.time() - left.stat().st_mtime > _LEFT:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -155,11 +155,16 @@ def no_secret(site: Site, *done: Done) -> None:
 def nothing_left(site: Site) -> None:
     """No lock and no half-written file; that no process is left is seen as the command ends."""
     assert held_by(site.store) is None, "the store is still held"
-    left = [str(path) for path in site.command.work.rglob("*") if is_hidden(path.name)]
+    left = [str(path) for path in site.command.work.rglob("*") if _is_left(path.name)]
     left += [one.key for one in site.store._objects().half_written("")]
     temporary = Path(site.command.environment["TMPDIR"])
     left += [str(path) for path in temporary.rglob("*")]
     assert not left, f"files were left over: {left}"
+
+
+def _is_left(name: str) -> bool:
+    """Whether it is named like an object, or a file beside an output, that is not yet whole."""
+    return is_hidden(name) or name.startswith((".new-", ".old-"))
 
 
 def plain(line: str) -> bool:

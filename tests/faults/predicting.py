@@ -10,12 +10,16 @@ import atexit
 import functools
 import json
 import os
+import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline import ROOT
+from pipeline import PATIENCE, ROOT
+
+_STDERR = tempfile.TemporaryFile()  # noqa: SIM115 - of the whole run
 
 _PROGRAM = """
 import json, os, sys, traceback
@@ -66,7 +70,13 @@ def predicted(uri: str, table: Path, names: Sequence[str]) -> dict[str, int]:
     asked = {"uri": uri, "table": str(table), "names": list(names), "environment": _environment()}
     process.stdin.write(json.dumps(asked) + "\n")
     process.stdin.flush()
-    said = json.loads(process.stdout.readline())
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    line = process.stdout.readline() if ready else ""
+    if not line:
+        process.kill()
+        _process.cache_clear()
+        raise AssertionError(f"no answer:\n{_written(process)}")
+    said = json.loads(line)
     assert "wrong" not in said, said["wrong"]
     scored: dict[str, int] = said["scored"]
     return scored
@@ -78,12 +88,19 @@ def _process() -> subprocess.Popen[str]:
         [sys.executable, "-c", _PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=_STDERR,
         text=True,
         env=_environment(),
     )
     atexit.register(process.communicate)
     return process
+
+
+def _written(process: subprocess.Popen[str]) -> str:
+    """The end of what it wrote on stderr."""
+    process.wait()
+    _STDERR.seek(0)
+    return _STDERR.read().decode(errors="replace")[-2000:]
 
 
 def _environment() -> dict[str, str]:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from flows import prefect_api
@@ -36,6 +37,28 @@ def test_an_api_that_takes_connections_and_says_nothing_is_told_in_time(monkeypa
             prefect_api.check_api(address)
     assert "gives no answer" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_server_that_prefect_starts_is_tied_to_this_process(monkeypatch):
+    """Prefect makes it by a method of its own that may be called otherwise one day."""
+    from prefect.server.api.server import SubprocessASGIServer
+
+    def started(self: SubprocessASGIServer) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+
+    monkeypatch.setattr(SubprocessASGIServer, "_instances", {})
+    monkeypatch.setattr(SubprocessASGIServer, "_run_uvicorn_command", started)
+    prefect_api._tie_own_server()
+    server = SubprocessASGIServer()
+    with pytest.raises(RuntimeError, match="Timed out"):
+        server.start(timeout=1)
+    children = psutil.Process().children()
+    assert server.server_process is not None
+    assert server.server_process.pid in [one.pid for one in children]
+    watchers = [one for one in children if str(server.server_process.pid) in one.cmdline()]
+    assert len(watchers) == 1
+    server.stop()
+    assert not watchers[0].is_running()
 
 
 def test_a_process_ends_soon_after_its_api_went_away():

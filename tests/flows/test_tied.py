@@ -8,6 +8,8 @@ import psutil
 import pytest
 from commands import until
 
+from flows.tied import Tie
+
 CHILD = "import signal, time; signal.signal(15, {}); print(1, flush=True); time.sleep(600)"
 OWNER = """
 import subprocess, sys, time
@@ -15,7 +17,7 @@ from flows import tied
 tied.GRACE = 2.0
 child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
 child.stdout.readline()
-tie = tied.Tie(child.pid)
+tie = tied.Tie(child)
 if sys.argv[2] == "release":
     tie.release()
 print(child.pid, flush=True)
@@ -43,6 +45,39 @@ def test_a_process_ends_with_the_one_that_tied_it_however_that_ends(number):
     assert not is_over(child)
     owner.send_signal(number)
     owner.communicate()
+    until(lambda: is_over(child), patience=20)
+
+
+def test_a_process_that_cannot_be_tied_is_ended(monkeypatch):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    monkeypatch.setattr(sys, "executable", "/nowhere")
+    with pytest.raises(FileNotFoundError):
+        Tie(child)
+    assert child.returncode == -signal.SIGKILL
+
+
+PARENT = """
+import multiprocessing, os, time
+from flows.tied import end_with_parent
+
+
+def child():
+    end_with_parent()
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+
+multiprocessing.get_context("fork").Process(target=child).start()
+time.sleep(600)
+"""
+
+
+def test_a_process_that_runs_a_flow_ends_with_the_one_that_made_it():
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    child = psutil.Process(int(parent.stdout.readline()))
+    assert not is_over(child)
+    parent.kill()
+    parent.communicate()
     until(lambda: is_over(child), patience=20)
 
 

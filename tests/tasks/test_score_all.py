@@ -14,9 +14,10 @@ import pyarrow.parquet
 import pytest
 from clusters import local_client
 from scored_models import behind_transform, champion, features, ranker
+from waiting import until
 
 from tasks.partitions import Features, features_at
-from tasks.score import Champion, ScoringError
+from tasks.score import Champion, ScoringError, _check_wanted
 from tasks.score_all import score_all
 from tasks.store import Store
 from tasks.write import WriteError, write_table
@@ -183,6 +184,29 @@ def test_nothing_is_written_when_it_is_stopped_amid_other_pieces(
     time.sleep(0.2)  # in which a worker that is still at it would write
     assert not (tmp_path / out).exists()
     assert left_over(tmp_path) == []
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_worker_writes_no_part_of_a_piece_that_was_given_up(dask_client, tmp_path, cancelled):
+    def asks_when_told(place: Path) -> None:
+        """What a worker does that is at a piece, and then about to write."""
+        (place / "begun").touch()
+        while not (place / "go").exists():
+            time.sleep(0.02)
+        try:
+            _check_wanted()
+        except ScoringError:
+            (place / "given up").touch()
+        (place / "done").touch()
+
+    future = dask_client.submit(asks_when_told, tmp_path, pure=False)
+    until((tmp_path / "begun").exists, "it has begun")
+    if cancelled:
+        future.cancel()
+        time.sleep(0.5)  # until the worker was told
+    (tmp_path / "go").touch()
+    until((tmp_path / "done").exists, "it has asked")
+    assert (tmp_path / "given up").exists() == cancelled
 
 
 def test_a_worker_that_dies_over_a_piece_is_one_line(champions, tmp_path):

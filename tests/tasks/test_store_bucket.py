@@ -115,6 +115,17 @@ def test_a_server_that_never_answers_is_left_at_the_deadline(s3_store, monkeypat
             assert time.monotonic() - began < 5
 
 
+def test_a_server_that_never_answers_is_told_as_that_though_it_is_asked_again(
+    s3_store, monkeypatch
+):
+    monkeypatch.setitem(bucket._CONFIG, "read_timeout", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(Unreachable, match="did not answer within 2 seconds") as error:
+            Store.at(s3_store.url, deadline=2).read("a")
+    said(error)
+
+
 class _BreaksOff(BaseHTTPRequestHandler):
     """Gives half an object, then the whole."""
 

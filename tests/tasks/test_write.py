@@ -220,6 +220,20 @@ def test_what_was_killed_a_day_ago_is_removed_and_what_may_be_at_work_stays(publ
     assert found == sorted([*living, *others, "out.csv"])
 
 
+def test_what_was_killed_as_the_new_took_the_place_of_the_old_stays_until_there_is_a_new_one(
+    tmp_path,
+):
+    left = [tmp_path / f".{what}-{'a' * 8}-out" for what in ("new", "old")]
+    for path in left:
+        path.mkdir()
+        os.utime(path, (time.time() - 48 * 3600,) * 2)
+    with published_directory(tmp_path / "out", overwrite=False):
+        assert all(path.is_dir() for path in left)
+    with published_directory(tmp_path / "out", overwrite=True):
+        assert not any(path.exists() for path in left)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 @pytest.mark.parametrize("published", [published_directory, published_file])
 def test_an_address_is_not_made_a_directory(published, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
