@@ -41,7 +41,7 @@ def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
 
     every, smiling, food = at_once(
         [
-            lambda: place.urlr("score", "features.parquet", "--out", "scores.parquet"),
+            lambda: place.urlr("score", "features.parquet", "--out", "every.parquet"),
             lambda: alone("smiling", "smiling.parquet"),
             lambda: alone("interestingness/food", "food.parquet"),
         ]
@@ -49,7 +49,7 @@ def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
     assert [every.returncode, smiling.returncode, food.returncode] == [0, 0, 0], every.stderr
     assert only_progress(every.stderr), every.stderr
     items = pd.read_parquet(place.directory / "features.parquet")["item"]
-    scores = pd.read_parquet(place.directory / "scores.parquet")
+    scores = pd.read_parquet(place.directory / "every.parquet")
     assert list(scores.columns) == ["item", "attribute", "version", "score"]
     assert len(scores) == len(items) * len(LIVE)
     for attribute, out in (("smiling", "smiling"), ("interestingness/food", "food")):
@@ -61,10 +61,10 @@ def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
         pd.testing.assert_series_equal(
             ours["score"].sort_index(), one["score"].sort_index(), check_index_type=False
         )
-    said = f"Scored {len(items)} items by 2 of 2 models into scores.parquet: {len(scores)} scores."
+    said = f"Scored {len(items)} items by 2 of 2 models into every.parquet: {len(scores)} scores."
     assert every.stdout.splitlines()[0] == said
     runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["scoring"]}})
-    (run,) = (run for run in runs if run["parameters"]["out"] == "scores.parquet")
+    (run,) = (run for run in runs if run["parameters"]["out"] == "every.parquet")
     assert run["state_name"] == "Completed"
     assert "scoring-summary" in prefect_api.artifacts(run)
 
