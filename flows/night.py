@@ -243,7 +243,7 @@ class NightWork:
         except RegistryError as error:
             self.notes.append(f"what is live could not be asked at the end: {error}")
             return entries
-        return {name: _with_live(one, standing.get(name)) for name, one in entries.items()}
+        return {name: with_live(one, standing.get(name)) for name, one in entries.items()}
 
     def _state(self) -> tuple[State, str]:
         failed = sorted(name for name, one in self.entries.items() if one.outcome == "failed")
@@ -270,6 +270,8 @@ class NightWork:
         if order.inputs.attribute in self.standing:
             assert self.desk is not None
             order = replace(order, rivals=rivals(order, self.desk))
+        elif has_lost_another(self.past.entries.get(order.inputs.attribute)):
+            order = replace(order, champion_lost=True)
         with self._lock:
             began = self._first = self._first or time.monotonic()
         trained = self.cluster.run(
@@ -297,7 +299,7 @@ class NightWork:
         live = self.standing.get(entry.attribute)
         if entry.outcome == "published" and entry.version is not None:
             live = Standing(entry.version, _now(), self.night)
-        entry = _with_live(entry, live)
+        entry = with_live(entry, live)
         as_of = self.asked.as_of
         try:
             page = write_page(self.store, entry, run=self.run, night=self.night, as_of=as_of)
@@ -330,7 +332,8 @@ class NightWork:
         """Whether the gate has spoken on these results, and nothing asks to hear it again."""
         if not entry.verdict or entry.key is None:
             return False
-        if entry.live is not None and entry.attribute not in self.standing:
+        was_live = entry.live is not None or entry.verdict == "published"
+        if was_live and entry.attribute not in self.standing:
             return False  # the registry has lost it
         if entry.verdict == "held":
             thawed = entry.frozen and not self.settings.is_frozen(entry.attribute)
@@ -393,12 +396,28 @@ def unchanged(before: Entry, run: str) -> Entry:
     )
 
 
-def _with_live(entry: Entry, standing: Standing | None) -> Entry:
+def with_live(entry: Entry, standing: Standing | None) -> Entry:
+    """The entry with what serves now; that another version did, and is lost, stays known."""
     if standing is None:
-        return replace(entry, live=None, live_since=None, live_night=None)
+        lost = has_lost_another(entry)
+        return replace(entry, rival_lost=lost, live=None, live_since=None, live_night=None)
     return replace(
-        entry, live=standing.number, live_since=standing.since, live_night=standing.night
+        entry,
+        rival_lost=entry.rival_lost and entry.verdict == "held",
+        live=standing.number,
+        live_since=standing.since,
+        live_night=standing.night,
     )
+
+
+def has_lost_another(before: Entry | None) -> bool:
+    """Whether, if nothing serves now, another version did than that of the last results.
+
+    These were held or rolled back then, and are no first model.
+    """
+    if before is None or before.live is None:
+        return before is not None and before.rival_lost
+    return before.live != before.version
 
 
 def _now() -> datetime:

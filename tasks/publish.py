@@ -167,6 +167,13 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
     if order.frozen:  # by the settings, which --force does not override
         reason = "held: the settings freeze this attribute (URLR_FROZEN); it stays as it is"
         return Verdict(False, reason, "frozen", False, False)
+    if order.champion_lost:
+        return _held(
+            "held: the registry has lost the champion, and the results after it were held or "
+            "rolled back; put the registry back, or publish by --force",
+            "rival lost",
+            desk,
+        )
     if champion is not None and order.as_of is not None and desk.night < champion.night:
         return _held(
             f"held: the champion, version {champion.number}, is of {champion.night}, newer than "

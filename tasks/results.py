@@ -73,6 +73,8 @@ class Order:
     before: str | None = None
     """Place of the last results, to tell what changed."""
     rivals: tuple[Rival, ...] = ()
+    champion_lost: bool = False
+    """Whether there are none because the registry has lost a champion of other results."""
     frozen: bool = False
     """Whether the champion is to stay, whatever the gate says."""
     large_attribute: int = 5_000_000
@@ -237,7 +239,8 @@ class Entry:
     gate: GateSettings | None = None
     """The rules by which it was held or published."""
     rival_lost: bool = False
-    """Whether it was held because the champion's judge is gone from the store."""
+    """Whether what it is to be held against is gone: the champion's judge from the store, or a
+    champion of other results from the registry."""
     live: int | None = None
     """Version that serves."""
     live_since: datetime | None = None

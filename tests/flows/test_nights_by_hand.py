@@ -1,9 +1,10 @@
-"""Nights between which people step in: they freeze and thaw an attribute, and roll one back.
+"""Nights between which people step in: they freeze, thaw, roll back, and lose the registry.
 
 Beside them lie attributes whose names mean harm, every night.
 """
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from storage import free_ports
 from stored_votes import put, simulated
 
 from tasks.names import encoded
+from tasks.registry import Registry
 from tasks.registry.served_model import MANIFEST
 from urlr.settings import METHOD_VERSION
 
@@ -22,6 +24,7 @@ pytestmark = MLFLOW_WARNS
 KEPT, BACK = "kept", "taken-back"
 CLIMBING, MARKUP = "up\\..\\..\\x", "<img src<b>"
 N_FIRST, N_MORE = 400, 150
+NEW_REGISTRY = "new-registry"
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,11 @@ class Chain:
 
 @pytest.fixture(scope="module")
 def chain(new_place) -> Chain:
-    """A night; one with KEPT frozen; BACK is rolled back; KEPT is thawed; new votes on BACK."""
+    """A night; one with KEPT frozen; BACK is rolled back; KEPT is thawed; new votes on BACK.
+
+    It is rolled back again, and then the registry is lost: a night on KEPT alone, and one on all,
+    where votes lie astray.
+    """
     place: Place = new_place(URLR_WORKERS="2", URLR_FIT__REPLICATES="0", URLR_FIT__CURVED="false")
     votes = simulated(n_votes=N_FIRST + 2 * N_MORE).votes
     first, second, third = (
@@ -59,6 +66,13 @@ def chain(new_place) -> Chain:
     nights["thawed"] = place.night()
     put(place.store, f"votes/{BACK}/3.csv", third)
     nights["new votes"] = place.night()
+    again = place.urlr("rollback", BACK, "--to", "1")
+    assert again.returncode == 0, again.stderr
+    nights["back again"] = place.night()
+    nights["lost, one"] = place.night("--only", KEPT, URLR_REGISTRY=NEW_REGISTRY)
+    shutil.rmtree(climbing)
+    put(place.store, "votes/astray.csv", first)
+    nights["lost, all"] = place.night(URLR_REGISTRY=NEW_REGISTRY)
     return Chain(place, nights, etags, (done.returncode, done.stdout, done.stderr))
 
 
@@ -93,6 +107,36 @@ def test_a_rollback_stays_until_there_are_new_votes(chain):
         (1, 2, False),
         (2, 1, True),
     ]
+
+
+def test_what_served_when_the_registry_was_lost_serves_again(chain):
+    """Also if a night before, which was on other attributes, found nothing that serves."""
+    one, every = (chain.nights[name] for name in ("lost, one", "lost, all"))
+    assert one.outcomes() == {KEPT: "published"}
+    assert one.entry(MARKUP).live is None
+    assert every.entry(KEPT).outcome == "unchanged"
+    assert (every.entry(MARKUP).outcome, every.entry(MARKUP).live) == ("published", 1)
+    assert not any(entry.computed for entry in (*one.night.tonight(), *every.night.tonight()))
+    champions = Registry.at(chain.place.directory / NEW_REGISTRY).champions()
+    assert {name: version.number for name, version in champions.items()} == {KEPT: 1, MARKUP: 1}
+
+
+def test_what_was_rolled_back_when_the_registry_was_lost_is_held(chain):
+    before, lost = (chain.nights[name].entry(BACK) for name in ("back again", "lost, all"))
+    assert (before.live, before.version) == (1, 3)
+    assert (lost.outcome, lost.rival_lost, lost.live) == ("held", True, None)
+    assert lost.key == before.key
+    assert "put the registry back, or publish by --force" in lost.reason
+
+
+def test_votes_of_no_attribute_make_a_night_partial_and_are_told(chain):
+    ran = chain.nights["lost, all"]
+    assert (ran.code, ran.night.state) == (3, "Partial")
+    assert ran.night.reason == "3 of 3 attributes done; 1 object outside of any attribute"
+    [why] = ran.night.refused
+    assert why.startswith("votes/astray.csv: belongs to no attribute; move it into a folder")
+    assert f"left aside: {why}" in ran.out
+    assert "Once mended" not in ran.out, "there is nothing to run again"
 
 
 def test_a_version_in_the_registry_says_what_it_is_made_of(chain):
@@ -142,7 +186,8 @@ def test_names_that_mean_harm_concern_nobody_else(chain, name):
 def test_nothing_lies_outside_of_store_and_registry(chain):
     home = chain.place.directory.parent
     assert {path.name for path in home.iterdir()} <= {"work", "store", ".prefect", ".cache"}
-    assert {path.name for path in chain.place.directory.iterdir()} == {"urlr-registry"}
+    found = {path.name for path in chain.place.directory.iterdir()}
+    assert found == {"urlr-registry", NEW_REGISTRY}
     page = chain.nights["first"].entry(MARKUP).page
     assert page is not None
     assert page.endswith(f"/report/of-{encoded(MARKUP)}.html")

@@ -112,6 +112,22 @@ def test_a_champion_without_judge_is_replaced_by_force_alone(
     assert registry.history(attribute)[-1].forced
 
 
+def test_results_after_a_champion_that_is_lost_are_published_by_force_alone(
+    work, registry, verifier, attribute
+):
+    order, trained = work
+    order = replace(with_name(order, attribute), rivals=(), champion_lost=True)
+    trained = replace(trained, result=replace(trained.result, attribute=attribute))
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None)
+    held = publish(trained, order, desk)
+    assert (held.outcome, held.rival_lost, held.replaced) == ("held", True, None)
+    assert held.reason.startswith("held: the registry has lost the champion, and the results after")
+    assert registry.champion(attribute) is None
+    forced = publish(trained, order, replace(desk, force=True))
+    assert (forced.outcome, forced.rival_lost, forced.version) == ("published", False, 1)
+    assert live(registry, attribute) == (1, 1)
+
+
 class Refusing:
     """A verifier to whom no version is right."""
 
