@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 from flows.night_report import aligned, as_given, figures
 from flows.nightly_command import CODES
+from tasks.freshness import is_whole
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
 from tasks.report.wording import retry, sentence, verdict, why
@@ -95,7 +97,9 @@ def _night(night: Night, settings: Settings) -> list[str]:
         sentence(night),
     ]
     entries = night.entries.values()
-    failed = [entry for entry in entries if entry.outcome == "failed"]
+    # A whole night looks at all that have votes: what failed before it and is not in it has none.
+    asked_again = night.tonight() if is_whole(night) else entries
+    failed = [entry for entry in asked_again if entry.outcome == "failed"]
     lines += [f"  failed {shown(one.attribute, 80)}: {one.reason}" for one in failed]
     for one in entries:
         if one.outcome != "failed" and one.verdict == "held":
@@ -146,7 +150,7 @@ def _reigns(version: Version, moves: list[Move], *, live: bool) -> str:
     """The times at which a version was champion."""
     done = [move for move in moves if move.done is not None]
     spans = []
-    for move, following in zip(done, [*done[1:], None], strict=True):
+    for move, following in zip_longest(done, done[1:]):
         if move.to == version.number:
             end = "now" if following is None else _when(following.when)
             spans.append(f"{_when(move.when)} to {end}")

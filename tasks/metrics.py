@@ -27,7 +27,7 @@ from tasks.freshness import (
     waiting_votes,
 )
 from tasks.gate import GateSettings
-from tasks.gather import LATER, UNDATED
+from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
 from tasks.regression import regressed
 from tasks.results import Entry, Night, Outcome
 from urlr.errors import UrlrError
@@ -37,7 +37,14 @@ QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 TEXTFILE = "urlr.prom"
 _FATES = ("used", "ties", "skipped", "rejected")
 _OUTCOMES: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
-_SKIPPED = {"skipped by the annotator", "weight 0", "ties are left out", LATER, UNDATED}
+_SKIPPED = {
+    "skipped by the annotator",
+    "weight 0",
+    "ties are left out",
+    LATER,
+    UNDATED,
+    DELIVERED_TWICE,
+}
 """Reasons for which rows are skipped; all others reject them."""
 _OTHER = "other"
 _LONGEST = 80

@@ -9,15 +9,18 @@ import pytest
 from example_nights import STORE, example_night
 from nights import entry, night, run_of, vote_tau
 from recorded_nights import kept
+from registries import MLFLOW_WARNS, registered
 
 from flows.night_report import night_text, tau_rows, tau_table
-from flows.status import status_of
+from flows.status import models_text, status_of
 from tasks.lease import Holder, taken
 from tasks.report.site import head_of
 from tasks.results import Night
 from tasks.runs import Started, note_start
 from tasks.settings import Settings
 from tasks.store import Store
+
+pytestmark = MLFLOW_WARNS
 
 AS_OF = datetime(2026, 11, 1, 23, 59, 59, 999999, tzinfo=UTC)
 ROWS = {"read": 100, "used": 80, "ties": 10, "skipped": 4, "rejected": 6}
@@ -99,6 +102,24 @@ def test_status_asks_for_the_same_night_again_and_others_for_tonight(tmp_path):
     usual = ["urlr", "nightly", "--store", store.url, "--only"]
     assert sorted(commands) == [[*usual, "before"], [*usual, "then", "--as-of", "2026-11-01"]]
     assert run_of(16) in status_of(settings).text
+
+
+def test_status_asks_for_nothing_again_that_has_no_votes_any_more(tmp_path):
+    store = Store.at(tmp_path / "store")
+    gone = entry("gone", day=15, outcome="failed")
+    settings = Settings(store=store.url, registry=str(tmp_path / "registry"))
+    kept(store, night(entry("well"), gone, only=("well",)))
+    assert last_line(status_of(settings).text)[-1] == "gone", "nobody looked whether it has any"
+    kept(store, night(entry("well", day=17), gone, day=17))
+    assert "gone" not in status_of(settings).text
+
+
+def test_models_shows_versions_of_which_none_was_ever_champion(registry, attribute):
+    registered(registry, attribute, 1)
+    rows = models_text(Settings(registry=registry.uri), attribute).splitlines()
+    assert rows[0] == attribute
+    assert rows[2].split()[0] == "v1"
+    assert " never " in rows[2]
 
 
 def test_status_tells_a_run_at_work_from_one_that_ended_without_a_word(tmp_path):

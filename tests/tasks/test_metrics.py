@@ -11,7 +11,7 @@ import pytest
 from nights import NOON, entry, night, run_of, samples, self_test, value, vote_tau
 
 from tasks.freshness import Earlier, earlier_nights, earlier_of, with_behind
-from tasks.gather import LATER, UNDATED
+from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
 from tasks.metrics import METRICS, MetricsError, night_metrics, write_textfile
 from tasks.results import NIGHTS, RUN
 from tasks.runs import RUNS
@@ -140,8 +140,8 @@ def test_rows_by_fate_and_reason_leave_out_what_nobody_counted():
 
 
 def test_every_reason_either_skips_or_rejects_and_rare_ones_go_together():
-    every = {why: 10 - k for k, why in enumerate(REASONS[4:])} | {UNDATED: 1, LATER: 1}
-    every |= dict.fromkeys(REASONS[1:4], 1)
+    every = {why: 10 - k for k, why in enumerate(REASONS[4:])}
+    every |= dict.fromkeys((*REASONS[1:4], UNDATED, LATER, DELIVERED_TWICE), 100)
     text = night_metrics(night(entry("a", reasons=every)), reasons=3)
     found = samples(text)["urlr_rejected_rows"]
     assert found == {(why,): 10 - k for k, why in enumerate(REASONS[4:7])} | {
