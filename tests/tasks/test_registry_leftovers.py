@@ -1,16 +1,12 @@
 """What publications that were cut off leave in the registry, and who takes it away."""
 
-import shutil
 import subprocess
 import sys
 from datetime import timedelta
-from pathlib import Path
 
-import pytest
 from registries import MLFLOW_WARNS, registered
 
 from tasks.objects import hidden_name
-from tasks.registry import Registry
 from tasks.registry import registry as registry_module
 from tasks.registry.files import Files
 from tasks.registry.mlflow_client import Mlflow
@@ -20,29 +16,20 @@ from tasks.store import Store
 pytestmark = MLFLOW_WARNS
 
 
-@pytest.fixture
-def registry(tmp_path: Path, tables: Path) -> Registry:
-    """One of its own: in the one that tests share, others leave something too."""
-    shutil.copy(tables, tmp_path)
-    made = Registry.at(tmp_path)
-    made.prepare()
-    return made
-
-
-def test_what_never_ended_is_cleared_later(registry, monkeypatch):
-    mlflow = Mlflow(registry.uri)
+def test_what_never_ended_is_cleared_later(own_registry, monkeypatch):
+    mlflow = Mlflow(own_registry.uri)
     left = mlflow.start("urlr", "died", {})
-    registry.reconcile_all()
+    own_registry.reconcile_all()
     later = registry_module.alias_history.now() + timedelta(days=1)
     assert left in mlflow.unended("urlr", later)  # it may still be running
     monkeypatch.setattr(registry_module, "LEFT_BEHIND", -timedelta(days=1))
-    assert "1 publication that never ended cleared away." in registry.reconcile_all()
+    assert "1 publication that never ended cleared away." in own_registry.reconcile_all()
     assert mlflow.unended("urlr", later) == []
 
 
-def test_what_the_dead_left_half_registered_is_cleared_at_once(registry):
+def test_what_the_dead_left_half_registered_is_cleared_at_once(own_registry):
     """Files that were being written go, whole ones stay; others may still be at work."""
-    mlflow = Mlflow(registry.uri)
+    mlflow = Mlflow(own_registry.uri)
     later = registry_module.alias_history.now() + timedelta(days=1)
     dead, living = (mlflow.start("urlr", "died", {RUN: run}) for run in ("dead", "living"))
     for one in (dead, living):
@@ -50,7 +37,7 @@ def test_what_the_dead_left_half_registered_is_cleared_at_once(registry):
             store = Store.at(one.files.removeprefix("file://"))
             store.replace(f"{folder}/whole", b"x")
             store.replace(f"{folder}/{hidden_name()}", b"half of")
-    said = registry.reconcile_all(dead=("dead",))
+    said = own_registry.reconcile_all(dead=("dead",))
     assert "1 publication that never ended cleared away." in said
     assert mlflow.unended("urlr", later) == [living]
     for one, n_left in ((dead, 0), (living, 2)):
@@ -59,18 +46,18 @@ def test_what_the_dead_left_half_registered_is_cleared_at_once(registry):
         assert len(store._objects().half_written("")) == n_left
 
 
-def test_mlflow_frees_what_a_dead_publication_wrote_and_nothing_else(registry):
+def test_mlflow_frees_what_a_dead_publication_wrote_and_nothing_else(own_registry):
     """By the command in docs/operations.md."""
-    [whole] = registered(registry, "smiling", 1)
-    dead = Mlflow(registry.uri).start("urlr", "died", {RUN: "dead"})
-    left = Files(registry.uri, dead.files)
+    [whole] = registered(own_registry, "smiling", 1)
+    dead = Mlflow(own_registry.uri).start("urlr", "died", {RUN: "dead"})
+    left = Files(own_registry.uri, dead.files)
     left.write({"model/model.npz": b"x"})
-    registry.reconcile_all(dead=("dead",))
+    own_registry.reconcile_all(dead=("dead",))
     assert left.names("model") == ["model/model.npz"]
-    where = ("--backend-store-uri", registry.uri, "--tracking-uri", registry.uri)
+    where = ("--backend-store-uri", own_registry.uri, "--tracking-uri", own_registry.uri)
     command = [sys.executable, "-m", "mlflow", "gc", *where]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert left.names("model") == []
-    assert [one.number for one in registry.versions("smiling")] == [whole.number]
-    registry.fetch(whole)
+    assert [one.number for one in own_registry.versions("smiling")] == [whole.number]
+    own_registry.fetch(whole)
