@@ -47,7 +47,7 @@ examples:
   urlr study age --quick
   urlr study image --data DIR    # real data: docs/study-data.md has the layout
 """
-FULL_TIME, QUICK_TIME = "40 minutes on two cores", "two minutes"
+FULL_TIME, QUICK_TIME = "40 minutes on two cores", "three minutes"
 
 
 def add_study(commands: Any, *, say: Say) -> None:
