@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from waiting import until
 
 from tasks import lease as lease_module
 from tasks.lease import (
@@ -48,6 +49,16 @@ def newest(store: Store) -> Record:
 def unrenewed(monkeypatch) -> None:
     """Holders that are as good as dead."""
     monkeypatch.setattr(Lease, "start", lambda self: None)
+
+
+def renewed_often(monkeypatch) -> None:
+    """Holders that renew long before a lease runs out, on a machine that stalls too."""
+    monkeypatch.setattr(lease_module, "BEATS", 600)
+
+
+def renewing() -> list[threading.Thread]:
+    """Threads that renew a lease."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("lease/")]
 
 
 def holding(store: Store, seconds: float) -> subprocess.Popen[str]:
@@ -107,13 +118,13 @@ def test_of_eight_takers_at_once_one_holds_it(store):
         assert sum(pool.map(attempt, range(8))) == 1
 
 
-def test_the_holder_keeps_it_alive(s3_store):
-    with taken(s3_store, US, seconds=3, grace=0) as lease:
+def test_the_holder_keeps_it_alive(s3_store, monkeypatch):
+    renewed_often(monkeypatch)
+    with taken(s3_store, US, seconds=60, grace=0) as lease:
         first = lease.expires
-        time.sleep(3.2)
+        until(lambda: newest(s3_store).expires > first, "it was renewed")
         lease.check()
-        assert lease.expires > first
-        assert newest(s3_store).expires == lease.expires
+        until(lambda: lease.expires > first, "its holder knows")
         with pytest.raises(LeaseHeld), taken(s3_store, THEM, grace=0):
             pass
 
@@ -138,15 +149,19 @@ def test_a_holder_whose_clock_is_slow_is_told_of_the_newer_lease(store):
         assert "\n" not in str(error.value)
 
 
-def test_a_holder_whose_lease_was_removed_is_told_and_spoils_nothing(tmp_path):
+def test_a_holder_whose_lease_was_removed_is_told_and_spoils_nothing(tmp_path, monkeypatch):
     store = Store.at(tmp_path)
-    with taken(store, US, seconds=4, grace=0) as ours:
+    renewed_often(monkeypatch)
+    begin_to_renew = Lease.start
+    unrenewed(monkeypatch)
+    with taken(store, US, seconds=60, grace=0) as ours:
         store.remove("lease/00000001.json")
         with pytest.raises(LeaseLost, match="was removed by somebody"):
             ours.check()
         with taken(store, THEM) as theirs:
             assert theirs.number == ours.number
-            time.sleep(1.5)  # long enough for the first to renew its own, if it would
+            begin_to_renew(ours)
+            until(lambda: not renewing(), "the first gave up")
             theirs.check()
             with pytest.raises(LeaseLost):
                 ours.check()
@@ -166,7 +181,7 @@ def test_it_is_released_however_the_block_ends(store, end):
     with pytest.raises(end), taken(store, US):
         raise end
     assert newest(store).released
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lease/")]
+    assert not renewing()
 
 
 def test_a_killed_holder_delays_the_next_only_until_its_lease_runs_out(s3_store):
@@ -216,8 +231,10 @@ def test_renewing_survives_a_store_that_fails_for_a_while(tmp_path, monkeypatch,
         real(self, key, data)
 
     monkeypatch.setattr(Store, "replace", flaky)
-    with taken(store, US, seconds=2, grace=0) as lease:
-        time.sleep(2.3)
+    renewed_often(monkeypatch)
+    with taken(store, US, seconds=60, grace=0) as lease:
+        first = lease.expires
+        until(lambda: lease.expires > first, "it was renewed after all")
         lease.check()
     assert newest(store).released
     assert caplog.text.count("could not be renewed, trying again: it is away.") == 2
@@ -250,8 +267,9 @@ def test_a_lease_that_could_not_be_renewed_says_why(tmp_path, monkeypatch):
         raise Unreachable(f"{key}: the store did not answer; check the network.")
 
     monkeypatch.setattr(Store, "replace", fail)
-    with taken(Store.at(tmp_path), US, seconds=0.4) as lease:
-        time.sleep(0.5)
+    renewed_often(monkeypatch)
+    with taken(Store.at(tmp_path), US, seconds=2) as lease:
+        time.sleep(2.1)
         said = r"ran out at .* \(it could not be renewed: lease/00000001.json: the store did not "
         with pytest.raises(LeaseLost, match=said + r"answer\); nothing more is published"):
             lease.check()
