@@ -160,7 +160,11 @@ class NightWork:
         for attribute in self.todo:
             if attribute not in self.entries:
                 self.entries[attribute] = self.failure(attribute, "not reached before the end")
-        kept = {name: one for name, one in self.past.entries.items() if name not in self.entries}
+        kept = {
+            name: one
+            for name, one in self.past.entries.items()
+            if name not in self.entries and (self.asked.only or not _is_nothing(one))
+        }
         entries = self._live(dict(sorted((kept | self.entries).items())))
         entries = with_behind(entries, self.past.entries, now=self.started)
         self.notes += _from_the_future(self.entries.values(), self.started)
@@ -360,6 +364,11 @@ class NightWork:
     def _note(self, entry: Entry) -> None:
         with self._lock:
             self.entries[entry.attribute] = entry
+
+
+def _is_nothing(entry: Entry) -> bool:
+    """Whether an attribute that has no votes any more never had results either."""
+    return entry.key is None and not entry.waiting and entry.live is None
 
 
 def _from_the_future(entries: Iterable[Entry], now: datetime) -> list[str]:

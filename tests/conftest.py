@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # As in workers, and before numpy is loaded: test processes share the cores there are.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,6 +19,12 @@ for room in ("urlr", "tasks", "flows", "browser", "deploy", "faults", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
 pytest_plugins = ["storage", "clusters", "registries", "pipeline", "commands"]
+
+# The same examples every time, and no clock: test processes share the cores there are.
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"
 

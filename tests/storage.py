@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,15 +99,18 @@ def weed() -> str | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for opened in sockets:
-            opened.bind(("127.0.0.1", 0))
-        return [opened.getsockname()[1] for opened in sockets]
-    finally:
-        for opened in sockets:
-            opened.close()
+    """Loopback ports that nobody listens on, all different.
+
+    They lie below those that the system hands out to whoever asks for any port, as others may
+    before a server that is being started has taken its own.
+    """
+    found: set[int] = set()
+    while len(found) < count:
+        port = secrets.choice(range(10_000, 32_768))
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            found.add(port)
+    return list(found)
 
 
 @contextmanager

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 from launching import launched
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
+
+PATIENCE = 60_000
+"""Milliseconds that a page may take for anything."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,7 @@ def watched(
             request.url.startswith((server, "data:", "blob:")) or wrong.append(request.url)
         ),
     )
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
     yield page
     context.close()
     assert not wrong, wrong

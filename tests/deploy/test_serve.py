@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import Done, Fault, Urlr, command_in, until
-from pipeline import PATIENCE, asked, prefect_server
+from commands import Done, Fault, Urlr, command_in
+from pipeline import asked, prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
+from waiting import until
 
 from tasks.lease import held_by
 from tasks.runs import past_of
@@ -43,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         return serving.process.poll() is not None
 
     try:
-        until(lambda: ended() or "Nightly at" in serving.said[0].read_text(), patience=PATIENCE)
+        until(lambda: ended() or "Nightly at" in serving.said[0].read_text())
         said = serving.said[0].read_text()
         found = re.search(r"Prefect's pages: (http://127\.0\.0\.1:\d+)$", said, re.MULTILINE)
         assert found is not None, said + serving.said[1].read_text()
@@ -55,7 +56,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             runs[:] = [one for one in runs if one["end_time"] and one["state_name"] != "Cancelled"]
             return bool(runs)
 
-        until(lambda: ended() or night_is_over(), patience=PATIENCE)
+        until(lambda: ended() or night_is_over())
         [run, *_] = runs
         yield Served(store, found[1], run, serving.end(signal_sent=signal.SIGTERM))
     finally:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands import Done, Fault, runs_on, until
+from commands import Done, Fault, runs_on
 from judge import Bytes, champions_serve, inputs_as_given, no_secret
 from pipeline import PrefectApi
 from sites import Site, site_at
 from stored_votes import simulated
+from waiting import until
 
 from tasks.lease import held_by
 from tasks.objects import hidden_name

@@ -14,6 +14,7 @@ from judge import Bytes, Seen, judge_again
 from kills import NEW, OLD, Kill, Killed, killed_one_after_the_other
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
+from waiting import until
 
 from tasks.results import Night
 from tasks.runs import read_start
@@ -112,6 +113,9 @@ def test_every_dead_run_says_who_began_it(story, night):
 
 
 def test_prefect_shows_the_dead_as_crashed(story, night):
-    shown = [one["state_type"] for one in story.states()]
-    assert shown.count("CRASHED") >= len(STEPS)
-    assert set(shown) <= {"COMPLETED", "CRASHED", "PENDING"}
+    def is_shown() -> bool:
+        shown = [one["state_type"] for one in story.states()]
+        crashed = shown.count("CRASHED") >= len(STEPS)
+        return crashed and set(shown) <= {"COMPLETED", "CRASHED", "PENDING"}
+
+    until(is_shown, "the dead have crashed, and nothing runs")

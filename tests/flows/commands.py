@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,9 @@ class Running:
 
     def left_over(self) -> list[str]:
         """Processes that it started and that do not end, given time."""
-        until(lambda: not processes_of(self.mark), patience=60.0, fails=False)
+        end = time.monotonic() + 60.0
+        while processes_of(self.mark) and time.monotonic() < end:
+            time.sleep(0.1)
         return [" ".join(one.cmdline()) for one in processes_of(self.mark)]
 
 
@@ -138,16 +140,6 @@ def processes_of(mark: str) -> list[psutil.Process]:
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
     return found
-
-
-def until(true: Callable[[], object], *, patience: float = PATIENCE, fails: bool = True) -> None:
-    """Wait until something is true."""
-    end = time.monotonic() + patience
-    while not true():
-        if time.monotonic() > end:
-            assert not fails, f"waited {patience:.0f} s in vain"
-            return
-        time.sleep(0.1)
 
 
 def runs_on(api: str, store: str) -> list[dict[str, Any]]:

@@ -183,6 +183,13 @@ def test_names_that_mean_harm_concern_nobody_else(chain, name):
     assert ran.entry(MARKUP).live == 1
 
 
+def test_what_never_had_results_is_forgotten_with_its_votes(chain):
+    """Nobody can mend it any more; a night of other attributes has not looked for it."""
+    assert CLIMBING in chain.nights["lost, one"].night.entries
+    assert CLIMBING not in chain.nights["lost, all"].night.entries
+    assert KEPT in chain.nights["lost, all"].night.entries
+
+
 def test_nothing_lies_outside_of_store_and_registry(chain):
     home = chain.place.directory.parent
     assert {path.name for path in home.iterdir()} <= {"work", "store", ".prefect", ".cache"}

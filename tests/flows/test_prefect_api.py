@@ -15,7 +15,7 @@ GONE = """
 import time
 import httpx
 from flows import prefect_api
-prefect_api.FAREWELL = 0.5
+prefect_api.FAREWELL = 5.0
 prefect_api.check_api = lambda address: None
 try:
     with prefect_api.with_prefect(lambda what, share: None):

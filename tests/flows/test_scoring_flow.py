@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import Fault, Urlr, until
+from commands import Fault, Urlr
 from pipeline import Place, PrefectApi, at_once, only_progress
 from registries import MLFLOW_WARNS, fitted, moved, registered
+from waiting import until
 
 pytestmark = MLFLOW_WARNS
 

@@ -3,10 +3,12 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import Fault, Urlr, until
+from commands import Fault, Urlr
 from pipeline import Place, PrefectApi, only_progress
+from waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +19,11 @@ def place(new_place) -> Place:
 
 def trials(folder: Path) -> list[Path]:
     return sorted(folder.glob("trials/*/*.json"))
+
+
+def task_runs(api: PrefectApi, run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The task runs of a flow run, of which Prefect takes note a moment after they ended."""
+    return api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
 
 
 def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_api: PrefectApi):
@@ -34,10 +41,13 @@ def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_a
         assert (out / "figures" / f"figure2.{ending}").stat().st_size > 0
     runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["study"]}})
     (run,) = (run for run in runs if run["parameters"]["out"] == str(out.resolve()))
-    tasks = prefect_api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
-    assert {task["name"] for task in tasks} == {
+    names = {
         f"figure2/{json.loads(path.read_text())['unit'].split('/', 1)[1]}" for path in trials(out)
     }
+    until(
+        lambda: {task["name"] for task in task_runs(prefect_api, run)} == names,
+        "Prefect has noted every trial",
+    )
     assert "study-claims" in prefect_api.artifacts(run)
 
     before = {path: path.stat().st_mtime_ns for path in trials(out)}
@@ -80,9 +90,11 @@ def test_a_trial_whose_worker_is_killed_is_run_once_more(urlr: Urlr, prefect_api
     assert not list(out.rglob("*.tmp"))
     runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["study"]}})
     (run,) = (run for run in runs if run["parameters"]["out"] == str(out.resolve()))
-    tasks = prefect_api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
-    assert {task["state_name"] for task in tasks} == {"Completed"}
-    assert max(task["run_count"] for task in tasks) == 2
+    until(
+        lambda: {task["state_name"] for task in task_runs(prefect_api, run)} == {"Completed"},
+        "Prefect has noted every end",
+    )
+    assert max(task["run_count"] for task in task_runs(prefect_api, run)) == 2
 
 
 def test_a_study_that_is_stopped_keeps_what_it_has(urlr: Urlr):

@@ -6,7 +6,7 @@ import sys
 
 import psutil
 import pytest
-from commands import until
+from waiting import until
 
 from flows.tied import Tie
 
@@ -45,7 +45,7 @@ def test_a_process_ends_with_the_one_that_tied_it_however_that_ends(number):
     assert not is_over(child)
     owner.send_signal(number)
     owner.communicate()
-    until(lambda: is_over(child), patience=20)
+    until(lambda: is_over(child), seconds=20)
 
 
 def test_a_process_that_cannot_be_tied_is_ended(monkeypatch):
@@ -78,7 +78,7 @@ def test_a_process_that_runs_a_flow_ends_with_the_one_that_made_it():
     assert not is_over(child)
     parent.kill()
     parent.communicate()
-    until(lambda: is_over(child), patience=20)
+    until(lambda: is_over(child), seconds=20)
 
 
 def test_a_process_that_was_released_lives_on():
@@ -97,4 +97,4 @@ def test_a_process_that_will_not_end_is_killed():
     owner, child = tied(deaf=True)
     owner.kill()
     owner.communicate()
-    until(lambda: is_over(child), patience=60)
+    until(lambda: is_over(child), seconds=60)

@@ -185,8 +185,8 @@ def test_too_much_memory_is_named_as_the_cause(cluster):
 
 def test_past_its_deadline_an_order_is_given_up_and_its_worker_is_free(cluster, tmp_path):
     lost = cluster.workers_lost
-    with pytest.raises(TookTooLong, match=r"did not end within 0\.5 seconds"):
-        run(cluster, work.hang_until, tmp_path / "never", deadline=0.5)
+    with pytest.raises(TookTooLong, match="did not end within 4 seconds"):
+        run(cluster, work.hang_until, tmp_path / "never", deadline=4.0)
     assert run(cluster, work.negative, 2) == -2
     full(cluster)
     (hung,) = started(tmp_path / "never")
@@ -199,8 +199,8 @@ def test_waiting_for_a_free_worker_does_not_count_as_work(cluster, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         busy = [pool.submit(run, cluster, work.hang_until, go) for _ in range(2)]
         until(lambda: len(started(go)) == 2, "both workers are busy")
-        patient = pool.submit(run, cluster, work.negative, 1, deadline=3.0)
-        end = time.monotonic() + 3.5
+        patient = pool.submit(run, cluster, work.negative, 1, deadline=6.0)
+        end = time.monotonic() + 6.5
         until(lambda: time.monotonic() > end, "longer than the deadline")
         assert not patient.done()
         go.touch()

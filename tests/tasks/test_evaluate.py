@@ -67,7 +67,7 @@ RISING = numbered(np.arange(10.0))
 # Tau
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(values=six_scores, rows=some_votes)
 def test_tau_is_that_of_the_metrics_both_ways(values, rows):
     votes = pd.DataFrame(rows, columns=["winner", "loser", "weight", "annotator"])
@@ -241,7 +241,7 @@ def test_scores_must_say_whose_they_are_and_only_once():
 # Two rankings
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ours=six_scores, theirs=six_scores, rows=some_votes)
 def test_a_difference_is_that_of_the_two_and_turns_around(ours, theirs, rows):
     votes = pd.DataFrame(rows, columns=["winner", "loser", "weight", "annotator"])

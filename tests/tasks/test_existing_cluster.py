@@ -140,13 +140,14 @@ def test_a_certificate_of_another_authority_is_refused_by_the_scheduler(
     elsewhere, trusted, tmp_path, monkeypatch
 ):
     """Whoever has it trusts the scheduler, which does not trust them."""
-    monkeypatch.setattr(starting, "CONNECT", 3.0)
     stranger = replace(papers(tmp_path), ca=trusted.ca)
-    with (
-        pytest.raises(ClusterError, match="cannot reach the Dask scheduler"),
-        connected(elsewhere, stranger),
-    ):
-        pass
+    with monkeypatch.context() as hasty:
+        hasty.setattr(starting, "CONNECT", 3.0)
+        with (
+            pytest.raises(ClusterError, match="cannot reach the Dask scheduler"),
+            connected(elsewhere, stranger),
+        ):
+            pass
     with connected(elsewhere, trusted) as cluster:
         assert run(cluster, work.negative, 3) == -3
 

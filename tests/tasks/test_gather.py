@@ -288,7 +288,7 @@ def a_dump(draw) -> list[dict[str, object]]:
     return draw(st.lists(row, min_size=1, max_size=6))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(dumps=st.lists(a_dump(), min_size=1, max_size=3), past=st.booleans())
 def test_no_row_of_any_dump_is_lost(tmp_path_factory, dumps, past):
     """Rows in dumps = rows gathered + rows left out, and each of them has a status."""

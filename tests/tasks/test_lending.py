@@ -169,12 +169,13 @@ def test_a_scheduler_that_is_lost_is_told(tmp_path, go):
 
 
 def test_a_worker_that_hangs_while_it_imports_is_told_of(cluster, monkeypatch):
-    monkeypatch.setattr("tasks.cluster.fanout.READY", 1.0)
     process = cluster.run(work.process_id, None, name="who", deadline=60)
     os.kill(process, signal.SIGSTOP)
     try:
-        with pytest.raises(ClusterError, match="did not import what it needs within 1 seconds"):
-            cluster.prepare(("xml.dom.minidom",))
+        with monkeypatch.context() as hasty:
+            hasty.setattr("tasks.cluster.fanout.READY", 1.0)
+            with pytest.raises(ClusterError, match="did not import what it needs within 1 seconds"):
+                cluster.prepare(("xml.dom.minidom",))
     finally:
         os.kill(process, signal.SIGCONT)
     cluster.prepare(("xml.dom.minidom",))

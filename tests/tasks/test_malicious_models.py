@@ -104,7 +104,7 @@ def member_claims(data: bytes, size: int) -> bytes:
 
 
 MODELS: dict[str, tuple[Callable[[bytes, Path], bytes], str]] = {
-    "a pickle": (lambda data, trap: pickle.dumps(Touch(trap)), "not a model file"),
+    "a pickle": (lambda data, trap: pickle.dumps(Touch(trap)).ljust(400), "not a model file"),
     "objects": (
         lambda data, trap: with_array(data, npy(np.array([Touch(trap)] * 15, object))),
         "array score cannot be read: it holds objects",

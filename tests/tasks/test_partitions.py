@@ -67,7 +67,7 @@ def test_pieces_of_parquet_are_the_table(store):
     assert {one.columns for one in tables} == {expected.columns}
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 60))
 def test_every_row_is_in_one_piece_and_no_piece_is_too_long(tmp_path_factory, n, group, rows):
     path = tmp_path_factory.mktemp("cut") / "t.parquet"

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from clusters import local_client
 from scored_models import behind_transform, champion, features, ranker
-from waiting import until
+from waiting import PATIENCE, until
 
 from tasks.partitions import Features, features_at
 from tasks.score import Champion, ScoringError, _check_wanted
@@ -188,22 +188,26 @@ def test_nothing_is_written_when_it_is_stopped_amid_other_pieces(
 
 @pytest.mark.parametrize("cancelled", [True, False])
 def test_a_worker_writes_no_part_of_a_piece_that_was_given_up(dask_client, tmp_path, cancelled):
-    def asks_when_told(place: Path) -> None:
-        """What a worker does that is at a piece, and then about to write."""
+    def asks_when_told(place: Path, seconds: float) -> None:
+        """What a worker does that is at a piece and about to write, until it is told."""
         (place / "begun").touch()
         while not (place / "go").exists():
             time.sleep(0.02)
+        end = time.monotonic() + seconds
         try:
             _check_wanted()
+            while time.monotonic() < end:
+                time.sleep(0.02)
+                _check_wanted()
         except ScoringError:
             (place / "given up").touch()
         (place / "done").touch()
 
-    future = dask_client.submit(asks_when_told, tmp_path, pure=False)
+    seconds = PATIENCE if cancelled else 0.0
+    future = dask_client.submit(asks_when_told, tmp_path, seconds, pure=False)
     until((tmp_path / "begun").exists, "it has begun")
     if cancelled:
         future.cancel()
-        time.sleep(0.5)  # until the worker was told
     (tmp_path / "go").touch()
     until((tmp_path / "done").exists, "it has asked")
     assert (tmp_path / "given up").exists() == cancelled

@@ -16,7 +16,7 @@ from urlr.simulate import crowd
 LARGE = {"item_share": 0.3, "pair_share": 0.4}
 
 ids = st.integers(-3, 12) | st.sampled_from(["7", "007", "a", "b", " a", "Ä", "number 7"])
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 some_votes = st.lists(
     st.tuples(ids, ids, st.sampled_from(["a", "b", "tie", "skip", "?"])), max_size=25
 )

@@ -105,7 +105,7 @@ def test_a_key_that_climbs_is_refused_everywhere(store, key):
         said(error)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(st.sampled_from("a./\\~ ä\0"), max_size=8))
 def test_a_key_accepted_stays_below_the_root(key):
     try:

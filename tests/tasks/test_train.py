@@ -112,7 +112,7 @@ MESSY = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(rows=MESSY, past=st.booleans())
 def test_rows_of_dumps_are_all_accounted_for(tmp_path_factory, rows, past):
     """With a night of the past asked for, too."""

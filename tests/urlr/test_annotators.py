@@ -349,7 +349,7 @@ def test_a_level_that_is_no_rate_is_refused():
 SIZES = st.sampled_from([0.0, 1e-12, 0.3, 1.0, 4.0, 700.0, np.inf])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(0, 400), st.lists(SIZES, min_size=1))
 def test_any_votes_give_a_verdict(seed, n_people, n_votes, sizes):
     rng = seeded(seed)

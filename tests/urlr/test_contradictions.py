@@ -144,7 +144,7 @@ def by_hand(verdicts, scores, longest):
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000))
 def test_paths_are_as_short_and_as_strong_as_any(seed):
     rng = seeded(seed)

@@ -176,7 +176,7 @@ def test_too_many_columns_still_get_a_rank():
 
 
 @given(values=matrices(WITH_GAPS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_column_problems_account_for_every_column(values):
     found = column_problems(values, names(values.shape[1]))
     unused = len(found.constant) + len(found.missing_everywhere)

@@ -107,7 +107,7 @@ def test_a_table_without_votes_is_refused_as_such(how):
             urlr.fit(nothing, table, **how)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     data=st.data(),
     n_items=st.integers(1, 6),

@@ -150,7 +150,7 @@ def test_lean_is_found_where_only_the_side_decides():
     assert none.lean == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     limit=st.sampled_from([0.1, 0.4, 1.0]),

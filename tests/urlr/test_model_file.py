@@ -221,7 +221,7 @@ def test_model_without_features_round_trips(how):
     assert again.summary() == ranker.summary()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(where=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
 def test_any_flipped_byte_is_refused_or_harmless(data, fitted, where, flip):
     damaged = bytearray(data)

@@ -231,7 +231,7 @@ def test_senseless_settings_are_refused_by_name(setting, value):
         outlier_path(random_graph(12), **{setting: value})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     fixture=st.sampled_from(sorted(FIXTURES)),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import METHODS, WITH_GAPS, matrices, names, random_votes, seeded
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import urlr
@@ -43,7 +43,6 @@ def fitted(request):
     return shared, raw, reduced, urlr.fit(votes, reduced, **METHODS[request.param])
 
 
-@settings(deadline=None)
 @given(matrices(WITH_GAPS), st.data())
 def test_gaps_seen_by_pieces_are_filled_as_gaps_seen_at_once(values, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(values) - 1))))

@@ -80,7 +80,7 @@ def test_reduced_space_refuses_nonsense():
 
 
 @given(data=st.data(), values=matrices(WITH_GAPS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_finite_in_finite_out(data, values):
     try:
         original = original_space(values, names(values.shape[1]))
@@ -122,7 +122,7 @@ def test_memory_layout_does_not_change_a_bit():
 
 
 @given(seed=st.integers(0, 2**32 - 1), kernel=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_order_of_columns_in_a_new_table_does_not_matter(seed, kernel):
     draw = seeded(seed)
     values = draw.standard_normal((12, 5))
@@ -146,7 +146,7 @@ def test_select_returns_the_table_itself_when_columns_agree():
     chi_square=st.integers(0, 3),
     kind=st.sampled_from(["original", "pca", "kernel", "nystroem", "prior", "bent prior"]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_state_round_trip_keeps_every_bit(values, chi_square, kind):
     try:
         space = original_space(values, names(values.shape[1]), chi_square=chi_square)

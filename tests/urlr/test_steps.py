@@ -71,7 +71,7 @@ def test_extreme_magnitudes_are_standardised_like_ordinary_ones(scale):
 
 
 @given(values=matrices(FINITE))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_standardised_columns_have_mean_0_and_spread_1(values):
     step = Standardise.fit(values)
     standard = step.apply(values)
@@ -111,7 +111,7 @@ def test_chi_square_refuses_negative_values():
 
 
 @given(values=matrices(st.floats(0, allow_infinity=False) | st.just(np.nan)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_finite_in_finite_out_under_chi_square(values):
     try:
         space = original_space(values, names(values.shape[1]), chi_square=3)

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from cases import passed
-from commands import Fault, Running, processes_of, until
+from commands import Fault, Running, processes_of
 from judge import Bytes, Seen, champions_serve, inputs_as_given, judge_again, no_secret
 from kills import GRACE, deliver_first, deliver_second, new_site
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
+from waiting import until
 
 from tasks.lease import held_by
 

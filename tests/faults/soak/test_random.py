@@ -18,7 +18,7 @@ from typing import Literal
 import psutil
 import pytest
 from cases import passed
-from commands import Done, Running, processes_of, until
+from commands import Done, Running, processes_of
 from judge import (
     Bytes,
     Seen,
@@ -37,6 +37,7 @@ from registries import MLFLOW_WARNS
 from s3_proxy import Do, FaultyS3, Rule, faulty
 from sites import Site, site_at
 from storage import S3Server
+from waiting import until
 
 from tasks.lease import held_by
 from tasks.runs import names_of

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from cases import passed
-from commands import Done, Fault, Running, until
+from commands import Done, Fault, Running
 from dask_programs import dask_cluster
 from judge import (
     Bytes,
@@ -33,6 +33,7 @@ from registries import MLFLOW_WARNS, mlflow_server
 from s3_proxy import Rule, faulty
 from sites import Site, site_at
 from storage import S3Server, free_ports
+from waiting import until
 
 from tasks.lease import held_by
 from tasks.runs import names_of

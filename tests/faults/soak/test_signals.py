@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from cases import passed
-from commands import Done, Fault, until
+from commands import Done, Fault
 from judge import (
     STOPPED,
     Bytes,
@@ -29,6 +29,7 @@ from kills import MADE, OLD, deliver_first, deliver_second, new_site
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
+from waiting import until
 
 from tasks.runs import names_of
 from tasks.write import table_bytes
