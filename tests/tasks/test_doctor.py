@@ -57,7 +57,7 @@ def test_a_check_that_does_not_end_is_left_at_its_deadline_with_what_it_found():
     found = examined(Check("it", work, 3.0, "kick it"), Known(), waiting=lambda: None)
     forever.set()
     assert [one.state for one in found] == ["ok", "problem"]
-    assert found[1].sentence() == "did not end within 3.0 seconds; kick it."
+    assert found[1].sentence() == "did not end within 3 seconds; kick it."
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), MemoryError()])
