@@ -10,6 +10,7 @@ import re
 import secrets
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -179,12 +180,15 @@ def _seconds(text: str) -> float:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for opened in sockets:
-            opened.bind((LOOPBACK, 0))
-        return [opened.getsockname()[1] for opened in sockets]
-    finally:
-        for opened in sockets:
-            opened.close()
+    """Loopback ports that nobody listens on, all different.
+
+    Some are taken a minute later, by services that wait for others; they lie below those that the
+    system meanwhile hands out to whoever asks for any.
+    """
+    found: set[int] = set()
+    while len(found) < count:
+        port = secrets.choice(range(10_000, 32_768))
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind((LOOPBACK, port))
+            found.add(port)
+    return list(found)
