@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 # As in workers, and before numpy is loaded: test processes share the cores there are.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,10 +20,8 @@ for room in ("urlr", "tasks", "flows", "browser", "deploy", "faults", "."):
 
 pytest_plugins = ["storage", "clusters", "registries", "pipeline", "commands"]
 
-# The same examples every time, and no clock: test processes share the cores there are.
-settings.register_profile(
-    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
+# No clock: test processes share the cores there are.
+settings.register_profile("tests", settings.default, deadline=None)
 settings.load_profile("tests")
 
 REFERENCE_DATA = Path(__file__).parents[2] / "shared" / "data"

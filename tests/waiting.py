@@ -3,8 +3,7 @@
 import time
 from collections.abc import Callable
 
-PATIENCE = 600.0
-"""Seconds that anything may take before a test fails; a night takes 15 on an idle machine."""
+PATIENCE = 60.0
 
 
 def until(fact: Callable[[], object], what: str = "", *, seconds: float = PATIENCE) -> None:

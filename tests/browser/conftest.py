@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 from launching import launched
-from playwright.sync_api import Browser, Page, expect
-
-PATIENCE = 60_000
-"""Milliseconds that a page may take for anything."""
-expect.set_options(timeout=PATIENCE)
+from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +35,7 @@ def watched(
             request.url.startswith((server, "data:", "blob:")) or wrong.append(request.url)
         ),
     )
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(20_000)
     yield page
     context.close()
     assert not wrong, wrong

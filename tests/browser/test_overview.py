@@ -75,13 +75,14 @@ def numbers(page: Page, column: int) -> list[float]:
 
 
 def test_a_thousand_attributes_are_painted_within_two_seconds(browser_page, site):
-    """In one of ten openings: what else the machine does is no fault of the page."""
-    painted = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-    paints: list[float] = []
-    while len(paints) < 10 and min(paints, default=FIRST_PAINT) >= FIRST_PAINT:
+    """The best of three openings: what else the machine does is no fault of the page."""
+    paints = []
+    for _ in range(3):
         opened(browser_page, site)
-        browser_page.wait_for_function(painted)
-        paints.append(browser_page.evaluate(painted))
+        paints += browser_page.evaluate(
+            "performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)"
+        )
+    assert len(paints) == 3
     assert 0 < min(paints) < FIRST_PAINT
     expect(browser_page.locator("#attributes [role=status]")).to_have_text("1 to 50 of 1,000")
 

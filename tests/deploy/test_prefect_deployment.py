@@ -18,7 +18,7 @@ import yaml
 from commands import Fault, Running, command_in
 from deploying import OVER, Alerts, Team, listening, working
 from launching import launched
-from pipeline import ROOT, clean_environment, prefect_server
+from pipeline import PATIENCE, ROOT, clean_environment, prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 from waiting import until
@@ -129,7 +129,7 @@ def _worked(team: Team, nightly: dict[str, Any]) -> Iterator[Worked]:
         busy = {"state": {"type": {"any_": ["RUNNING", *OVER]}}}
         return team.api.ask("flow_runs", flow_runs=busy, sort="START_TIME_ASC")
 
-    until(at_work, "a night began by itself")
+    until(at_work, "a night began by itself", seconds=PATIENCE)
     scheduled = at_work()[0]
     assert scheduled["deployment_id"] == nightly["id"]
     second = team.run(nightly)
@@ -351,7 +351,7 @@ def test_a_night_that_dies_without_a_word_is_marked_crashed_and_told_of(team, al
         busy = {"state": {"type": {"any_": ["RUNNING"]}}}
         return team.api.ask("flow_runs", flow_runs=busy)
 
-    until(running, "the night is at work")
+    until(running, "the night is at work", seconds=PATIENCE)
     [run] = running()
 
     def beats() -> list[dict[str, Any]]:
@@ -359,7 +359,7 @@ def test_a_night_that_dies_without_a_word_is_marked_crashed_and_told_of(team, al
         own = f"prefect.flow-run.{run['id']}"
         return [one for one in found if one["resource"]["prefect.resource.id"] == own]
 
-    until(beats, "the night gave a sign of life")
+    until(beats, "the night gave a sign of life", seconds=PATIENCE)
     os.killpg(dying.process.pid, signal.SIGKILL)
     assert team.ended(run["id"]) == (
         "CRASHED",
@@ -379,7 +379,7 @@ def test_a_served_night_has_its_time_zone_and_one_place(team, deployed, tmp_path
     def served() -> dict[str, Any]:
         return team.deployments().get("served", {})
 
-    until(lambda: served() or serving.process.poll() is not None, "served")
+    until(lambda: served() or serving.process.poll() is not None, "served", seconds=PATIENCE)
     found = served()
     done = serving.end(signal_sent=signal.SIGTERM)
     command.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import Done, Fault, Urlr, command_in
-from pipeline import asked, prefect_server
+from pipeline import PATIENCE, asked, prefect_server
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 from waiting import until
@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         return serving.process.poll() is not None
 
     try:
-        until(lambda: ended() or "Nightly at" in serving.said[0].read_text())
+        until(lambda: ended() or "Nightly at" in serving.said[0].read_text(), seconds=PATIENCE)
         said = serving.said[0].read_text()
         found = re.search(r"Prefect's pages: (http://127\.0\.0\.1:\d+)$", said, re.MULTILINE)
         assert found is not None, said + serving.said[1].read_text()
@@ -56,7 +56,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             runs[:] = [one for one in runs if one["end_time"] and one["state_name"] != "Cancelled"]
             return bool(runs)
 
-        until(lambda: ended() or night_is_over())
+        until(lambda: ended() or night_is_over(), seconds=PATIENCE)
         [run, *_] = runs
         yield Served(store, found[1], run, serving.end(signal_sent=signal.SIGTERM))
     finally:
@@ -114,7 +114,10 @@ def served_at(tmp_path: Path) -> Iterator[Callable[[str], Urlr]]:
 def told_at(command: Urlr, line: str, later: float, number: int) -> Done:
     """How it ends if a signal comes some seconds after it printed a line; "" at once."""
     serving = command.start("serve", "--store", "store")
-    until(lambda: line in serving.said[0].read_text() or serving.process.poll() is not None)
+    until(
+        lambda: line in serving.said[0].read_text() or serving.process.poll() is not None,
+        seconds=PATIENCE,
+    )
     time.sleep(later)
     assert serving.process.poll() is None, serving.said[1].read_text()
     return serving.end(signal_sent=number)
@@ -164,7 +167,7 @@ def test_a_signal_amid_a_night_ends_the_night_too(served_at, prefect_elsewhere, 
     command = served_at(prefect_elsewhere)
     words = ("--store", store.url, "--cron", "* * * * *")
     serving = command.start("serve", *words, faults=(slow,))
-    until(lambda: slow.struck or serving.process.poll() is not None)
+    until(lambda: slow.struck or serving.process.poll() is not None, seconds=PATIENCE)
     assert_ended(serving.end(signal_sent=signal.SIGTERM))
     assert held_by(store, grace=0) is None
     begun = [one for one in asked(prefect_elsewhere, "flow_runs") if one["start_time"]]

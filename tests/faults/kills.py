@@ -15,7 +15,7 @@ from typing import Any
 
 from commands import Done, Fault, runs_on
 from judge import Bytes, champions_serve, inputs_as_given, no_secret
-from pipeline import PrefectApi
+from pipeline import PATIENCE, PrefectApi
 from sites import Site, site_at
 from stored_votes import simulated
 from waiting import until
@@ -221,7 +221,7 @@ def _found(site: Site, done: Done) -> Found:
     champions_serve(site)
     inputs_as_given(site)
     no_secret(site, done)
-    until(lambda: held_by(site.store, grace=GRACE) is None)
+    until(lambda: held_by(site.store, grace=GRACE) is None, seconds=PATIENCE)
     champion = site.registry.champion(OLD)
     return Found(
         run=names_of(site.store)[0],

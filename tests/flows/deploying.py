@@ -106,7 +106,7 @@ class Team:
 
     def ended(self, run: str) -> tuple[str, str, str]:
         """The same, once it is over."""
-        until(lambda: self.state(run)[0] in OVER, f"run {run} is over")
+        until(lambda: self.state(run)[0] in OVER, f"run {run} is over", seconds=PATIENCE)
         return self.state(run)
 
 
@@ -145,7 +145,7 @@ class Alerts:
         def found() -> list[str]:
             return [text for text in self.texts if all(word in text for word in words)]
 
-        until(found, f"told of {words}; so far: {self.texts}")
+        until(found, f"told of {words}; so far: {self.texts}", seconds=PATIENCE)
         return found()[0]
 
 

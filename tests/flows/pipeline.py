@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from storage import free_ports
-from waiting import PATIENCE, until
+from waiting import until
 
 from tasks.registry import Registry
 from tasks.results import RESULTS, Entry, Night, Result
@@ -27,6 +27,8 @@ from tasks.runs import names_of, read_night
 from tasks.store import Store
 
 ROOT = Path(__file__).parents[2]
+PATIENCE = 600.0
+"""Seconds that anything may take before a test fails; a night takes 15 on an idle machine."""
 TASK_STATES = ("Published", "Held", "Unchanged", "Failed")
 _PAGE = 200
 """The most that Prefect gives at once."""
@@ -139,6 +141,7 @@ def prefect_server(place: Path, **settings: str) -> Iterator[PrefectApi]:
         until(
             lambda: server.answers() or process.poll() is not None,
             "Prefect's server answers",
+            seconds=PATIENCE,
         )
         if process.poll() is not None:
             pytest.fail(f"Prefect's server did not start:\n{log.read_text()[-2000:]}")

@@ -266,7 +266,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     (tmp_path / "v.csv").write_text(VOTES)
     reader, writer = os.pipe()
     os.close(reader)
-    line = [sys.executable, "-m", "flows.cli", "fit", "v.csv", "--out", "out", "--quiet"]
+    line = [sys.executable, "-m", "flows.cli", "fit", "v.csv", "--out", "out"]
     done = subprocess.run(line, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,6 +10,7 @@ import pytest
 from cases import passed
 from commands import Done, Fault, Urlr, command_in, runs_on
 from judge import Seen
+from pipeline import PATIENCE
 from registries import MLFLOW_WARNS
 from storage import S3Server, free_ports
 from stored_votes import put, simulated
@@ -193,7 +194,7 @@ def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
     slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="a-slow")
 
     first = urlr.start("nightly", "--store", store.url, faults=(slow,))
-    until(lambda: slow.struck == 1 or first.process.poll() is not None)
+    until(lambda: slow.struck == 1 or first.process.poll() is not None, seconds=PATIENCE)
     lease = held_by(store)
     assert lease is not None
     before = keys_of(store)
@@ -215,7 +216,7 @@ def test_one_night_at_a_time_and_a_stopped_one_gives_the_store_back(
 
     _is_stopped(first.end(signal_sent=signal.SIGTERM), store)
     third = urlr.start("nightly", "--store", store.url, faults=(slow,))
-    until(lambda: slow.struck == 2 or third.process.poll() is not None)
+    until(lambda: slow.struck == 2 or third.process.poll() is not None, seconds=PATIENCE)
     _is_stopped(third.end(signal_sent=signal.SIGINT, to_all=True), store)
     _nothing_runs(prefect_address, store)
 

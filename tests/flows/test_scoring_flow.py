@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import Fault, Urlr
-from pipeline import Place, PrefectApi, at_once, only_progress
+from pipeline import PATIENCE, Place, PrefectApi, at_once, only_progress
 from registries import MLFLOW_WARNS, fitted, moved, registered
 from waiting import until
 
@@ -93,7 +93,7 @@ def test_a_scoring_that_is_stopped_leaves_no_output_and_no_process(
         faults=(hang,),
         URLR_REGISTRY=str(registry),
     )
-    until(lambda: hang.struck or running.process.poll() is not None)
+    until(lambda: hang.struck or running.process.poll() is not None, seconds=PATIENCE)
     done = running.end(signal_sent=sent, to_all=to_all)
     assert (done.code, done.out) == (130, ""), done
     assert done.complaint == "urlr: stopped before the end."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from commands import Fault, Urlr
-from pipeline import Place, PrefectApi, only_progress
+from pipeline import PATIENCE, Place, PrefectApi, only_progress
 from waiting import until
 
 
@@ -100,7 +100,7 @@ def test_a_trial_whose_worker_is_killed_is_run_once_more(urlr: Urlr, prefect_api
 def test_a_study_that_is_stopped_keeps_what_it_has(urlr: Urlr):
     running = urlr.start("study", "supplement", "--quick", "--out", "found")
     out = urlr.work / "found"
-    until(lambda: len(trials(out)) >= 2 or running.process.poll() is not None)
+    until(lambda: len(trials(out)) >= 2 or running.process.poll() is not None, seconds=PATIENCE)
     done = running.end(signal_sent=signal.SIGINT, to_all=True)
     assert done.code == 130, done
     assert done.complaint == "urlr: stopped before the end."

@@ -31,8 +31,6 @@ from urlr.errors import UrlrError
 
 ROOT = Path(__file__).parents[2]
 MILLION = 1_000_000
-SECONDS = 1.0
-"""Of the processor, that it may take until a file is refused."""
 WORKER = 4 << 30
 """Bytes that a worker of a night may use."""
 
@@ -109,14 +107,6 @@ def _measured(read: Callable[[str], object], path: str) -> Read:
     return Read(said, time.process_time() - began, _peak() - before)
 
 
-def _read_at_best(read: Callable[[str], object], path: str) -> Read:
-    """The quickest of up to three readings: what else the machine does is no fault of the file."""
-    readings: list[Read] = []
-    while len(readings) < 3 and (not readings or readings[-1].seconds > SECONDS):
-        readings.append(_read_in_a_copy(read, path))
-    return min(readings, key=lambda one: one.seconds)
-
-
 def _read_in_a_copy(read: Callable[[str], object], path: str) -> Read:
     """What a file does to a copy of this process: no memory is kept from the one before."""
     copies = multiprocessing.get_context("fork")
@@ -153,7 +143,7 @@ def main() -> None:
         "night": _in_a_night,
     }
     orders = json.loads(sys.stdin.read())
-    found = {name: vars(_read_at_best(ways[by], path)) for name, (by, path) in orders.items()}
+    found = {name: vars(_read_in_a_copy(ways[by], path)) for name, (by, path) in orders.items()}
     sys.stdout.write(json.dumps(found))
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from bombs import (
     MILLION,
-    SECONDS,
     Read,
     gzip_of_zeros,
     parquet,
@@ -28,6 +27,7 @@ from tasks.parquet_limits import LARGEST_TABLE
 from tasks.read import table_of
 from tasks.store import Store
 
+SECONDS = 1.0
 GROWTH = 200 << 20
 
 

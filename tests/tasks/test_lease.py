@@ -131,6 +131,7 @@ def test_the_holder_keeps_it_alive(s3_store, monkeypatch):
         until(lambda: newest(s3_store).expires > first, "it was renewed")
         lease.check()
         until(lambda: lease.expires > first, "its holder knows")
+        until(lambda: newest(s3_store).expires == lease.expires, "the two agree")
         with pytest.raises(LeaseHeld), taken(s3_store, THEM, grace=0):
             pass
 
@@ -193,6 +194,8 @@ def test_it_is_released_however_the_block_ends(store, end):
 def test_a_killed_holder_delays_the_next_only_until_its_lease_runs_out(s3_store, monkeypatch):
     child = holding(s3_store, 60)
     with child:
+        with pytest.raises(LeaseHeld, match="run child"), taken(s3_store, THEM, grace=0):
+            pass
         child.send_signal(signal.SIGKILL)
         child.wait()
     assert not newest(s3_store).released

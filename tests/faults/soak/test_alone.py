@@ -13,7 +13,7 @@ from cases import passed
 from commands import Fault, Running, processes_of
 from judge import Bytes, Seen, champions_serve, inputs_as_given, judge_again, no_secret
 from kills import GRACE, deliver_first, deliver_second, new_site
-from pipeline import PrefectApi
+from pipeline import PATIENCE, PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
 from waiting import until
@@ -83,14 +83,14 @@ def test_nothing_outlives_a_command_that_was_killed(
     words, function = CASES[name]
     hang = Fault(function, "hang", tmp_path / "marks") if function else None
     running = site.command.start(*words, faults=(hang,) if hang else ())
-    until(has_come_to(running, hang))
+    until(has_come_to(running, hang), seconds=PATIENCE)
     assert len(processes_of(running.mark)) > 1, "there is nothing that could be left"
     done = running.end(signal_sent=signal.SIGKILL)
     assert done.code == -signal.SIGKILL, done
     champions_serve(site)
     inputs_as_given(site)
     no_secret(site, done)
-    until(lambda: held_by(site.store, grace=GRACE) is None)
+    until(lambda: held_by(site.store, grace=GRACE) is None, seconds=PATIENCE)
     site.command.environment["PREFECT_API_URL"] = prefect_api.address
     if words[0] == "score":
         scored_again_a_day_later(site, words)

@@ -32,7 +32,7 @@ from judge import (
     nothing_left,
 )
 from kills import FRESH, GRACE, LEASE, deliver_first, deliver_second
-from pipeline import PrefectApi
+from pipeline import PATIENCE, PrefectApi
 from registries import MLFLOW_WARNS
 from s3_proxy import Do, FaultyS3, Rule, faulty
 from sites import Site, site_at
@@ -179,7 +179,7 @@ def _round(seed: int, site: Site, proxy: FaultyS3, clean: Bytes) -> Round:
         done = running.end()
         proxy.mend()
         _judge(site, done, clean, victim)
-        until(lambda: held_by(site.store, grace=GRACE) is None)
+        until(lambda: held_by(site.store, grace=GRACE) is None, seconds=PATIENCE)
         codes.append(done.code)
         killed.append(victim)
     asked = proxy.log[n_passed:]
@@ -202,10 +202,12 @@ def _judge(site: Site, done: Done, clean: Bytes, victim: Victim) -> None:
     elif site.record is None:
         line = judge_unrecorded(site, done)
         assert "URLR_DEBUG" not in line, f"nobody expected this: {line}"
-        until(lambda: held_by(site.store) is None)  # whose release was struck, runs out
+        until(
+            lambda: held_by(site.store) is None, seconds=PATIENCE
+        )  # whose release was struck, runs out
         nothing_left(site)
     else:
-        until(lambda: held_by(site.store) is None)
+        until(lambda: held_by(site.store) is None, seconds=PATIENCE)
         night = judge_night(site, done, clean)
         for entry in night.tonight():
             if entry.outcome == "failed":

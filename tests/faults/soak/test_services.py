@@ -28,7 +28,7 @@ from judge import (
     nothing_left,
 )
 from kills import NEW, OLD, deliver_first, deliver_second, new_site
-from pipeline import PrefectApi, prefect_server
+from pipeline import PATIENCE, PrefectApi, prefect_server
 from registries import MLFLOW_WARNS, mlflow_server
 from s3_proxy import Rule, faulty
 from sites import Site, site_at
@@ -75,7 +75,7 @@ def begun(site: Site, *faults: Fault, **environment: str) -> Running:
 
 def in_the_midst(night: Running, fault: Fault) -> None:
     """Wait until a night is where the fault is planted; it has not ended before."""
-    until(lambda: fault.struck == 1 or night.process.poll() is not None)
+    until(lambda: fault.struck == 1 or night.process.poll() is not None, seconds=PATIENCE)
     assert fault.struck == 1, night.end()
 
 
@@ -321,7 +321,9 @@ def test_the_store_goes_away(
             )
             assert re.search(said, line), line
             proxy.mend()
-            until(lambda: held_by(site.store) is None)  # nobody could say that it is free
+            until(
+                lambda: held_by(site.store) is None, seconds=PATIENCE
+            )  # nobody could say that it is free
             nothing_left(site)
             judge_again(site, site.night(), two_clean_nights)
             assert site.registry.champion(OLD).number == 2

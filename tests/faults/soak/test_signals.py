@@ -26,7 +26,7 @@ from judge import (
     plain,
 )
 from kills import MADE, OLD, deliver_first, deliver_second, new_site
-from pipeline import PrefectApi
+from pipeline import PATIENCE, PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site
 from waiting import until
@@ -128,10 +128,10 @@ def test_eight_nights_at_once(site: Site, two_clean_nights: Bytes, tmp_path: Pat
     def n_over() -> int:
         return sum(night.process.poll() is not None for night in nights)
 
-    until(lambda: n_over() >= NIGHTS - hold.struck)
+    until(lambda: n_over() >= NIGHTS - hold.struck, seconds=PATIENCE)
     assert hold.struck == 1, [night.end() for night in nights]
     worker = psutil.Process(int((hold.marks / "0").read_text()))
-    until(lambda: worker.status() == psutil.STATUS_STOPPED)
+    until(lambda: worker.status() == psutil.STATUS_STOPPED, seconds=PATIENCE)
     assert n_over() == NIGHTS - 1, "the store was held meanwhile"
     worker.resume()
     ends = [night.end() for night in nights]
