@@ -2,7 +2,7 @@ PYTHON ?= python3.11
 VENV := .venv
 STAMP := $(VENV)/.installed
 
-.PHONY: help env test soak faults system check demo demo-fit bench bench-nightly bench-large pictures quality study clean
+.PHONY: help env quick test soak faults mutants wording system check demo demo-fit bench bench-nightly bench-large pictures quality study clean
 
 help:            ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 15
@@ -20,15 +20,23 @@ check: env       ## style and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-test: check      ## style, types and the test suite
-	$(VENV)/bin/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(VENV)/bin/python -m pytest --dist loadfile --no-loadscope-reorder
 
-soak: env        ## the long fault cases, random faults for SOAK_MINUTES (10) among them
-	$(VENV)/bin/python -m pytest -s tests/faults/soak
+quick: check     ## at every save: style, types, and tests without server, browser or night; 2 minutes
+	$(PYTEST) --numprocesses 2 -m 'not full and not soak' --prove quick
+
+test: check      ## what must pass to land: style, types and all tests but the long ones
+	$(PYTEST) --numprocesses 3 -m 'not soak' --prove test
+
+soak: env        ## now and then: the long fault cases, random faults for SOAK_MINUTES (10) among them
+	$(VENV)/bin/python -m pytest -s -m soak --prove soak
+
+wording: env     ## docs/wording.md: everything that people read, to be reviewed as prose
+	COLUMNS=80 $(VENV)/bin/python -m tests.wording
 
 faults: env      ## docs/faults.md: every fault case, quick and long, run and judged
 	rm -rf fault-cases
-	FAULT_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest --override-ini 'norecursedirs=.*' \
+	FAULT_CASES=$(CURDIR)/fault-cases $(VENV)/bin/python -m pytest -m '' \
 		--numprocesses 2 --dist loadfile --no-loadscope-reorder \
 		--ignore tests/faults/test_table.py tests/faults \
 		tests/tasks/test_bombs.py tests/tasks/test_malicious_models.py tests/flows/test_slips.py \
@@ -63,6 +71,9 @@ quality: env     ## how well it ranks, against other methods; hours, results are
 	$(VENV)/bin/python -m tests.quality.coverage
 	$(VENV)/bin/python -m tests.quality.people
 
+mutants: env     ## docs/mutants.md: defects planted one at a time, and which test notices each; hours
+	$(VENV)/bin/python -m tests.mutants --out docs/mutants.md
+
 study: env       ## the paper's experiments and claims at full size, kept in docs/study; 40 minutes
 	$(VENV)/bin/urlr study --out study/full
 	rm -rf docs/study
@@ -71,4 +82,4 @@ study: env       ## the paper's experiments and claims at full size, kept in doc
 	cp study/full/figures/*.svg docs/study/figures/
 
 clean:           ## remove what the targets above made
-	rm -rf $(VENV) fault-cases demo demo-fit bench-results quality-results study .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) fault-cases demo demo-fit bench-results quality-results mutants-results.json study .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

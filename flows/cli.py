@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from flows.ending import Ending, ended_by_signals
+from flows.ending import Ending, ended_by_signals, is_work_left
 from flows.fit_command import FILES, add_fit
 
 _ABOUT = f"""\
@@ -74,7 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # help and version that cannot be shown
         return _complain(error.strerror or str(error))
     except KeyboardInterrupt:
-        return _stopped()
+        code = _stopped()
+        if is_work_left():  # compiled code at work there aborts a process that Python takes down
+            os._exit(code)
+        return code
 
 
 def _guarded(arguments: argparse.Namespace) -> int:
@@ -128,6 +131,8 @@ def _stopping_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    import flows.messages  # noqa: F401  what the handler says, which must not be half imported
+
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(_stopped()))
     try:
         yield
@@ -136,15 +141,16 @@ def _stopping_at_once() -> Iterator[None]:
 
 
 def _score(arguments: argparse.Namespace) -> None:
+    from flows.messages import message
     from tasks.write import WriteError
 
     out = Path(arguments.out)
     *model, features = arguments.files
     if len(model) > 1 or (model and arguments.attribute):
-        raise WriteError("give MODEL FEATURES, or FEATURES alone; see `urlr score --help`.")
+        raise WriteError(message("which_files_to_score"))
     for source in arguments.files:
         if out.is_file() and Path(source).exists() and out.samefile(source):
-            raise WriteError(f"--out {out} is a file to be read; give another name.")
+            raise WriteError(message("out_is_read", path=out))
     if model:
         _score_by_file(Path(model[0]), features, out, overwrite=arguments.overwrite)
     else:
@@ -162,20 +168,20 @@ def _score(arguments: argparse.Namespace) -> None:
 
 def _score_by_file(model: Path, features: str, out: Path, *, overwrite: bool) -> None:
     import urlr
+    from flows.messages import message
     from tasks.read import read_features
     from tasks.score_table import ranked
     from tasks.write import WriteError, published_file, write_result_table
-    from urlr.ids import plural, shown_some
 
     if model.is_dir():
         model /= "model.npz"
     if out.exists() and model.exists() and out.samefile(model):
-        raise WriteError(f"--out {out} is a file to be read; give another name.")
+        raise WriteError(message("out_is_read", path=out))
     with published_file(out, overwrite=overwrite) as workplace:
         table = ranked(urlr.load(model).score(read_features(features)))
         write_result_table(table, workplace)
-    best = shown_some(table["item"].head(3).tolist())
-    _say(f"Scored {plural(len(table), 'item')} into {shlex.quote(str(out))}. Top: {best}.")
+    best, path = table["item"].head(3).tolist(), shlex.quote(str(out))
+    _say(message("scored", count=len(table), path=path, best=best))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -264,7 +270,9 @@ def _complain(text: str, *, code: int = 1) -> int:
 
 
 def _stopped() -> int:
-    return _complain("stopped before the end.", code=130)
+    from flows.messages import message
+
+    return _complain(message("stopped_early"), code=130)
 
 
 def _unexpected(error: Exception) -> int:

@@ -84,19 +84,22 @@ def _doctor(arguments: argparse.Namespace, say: Say) -> int:
 
 def _prefect(known: object) -> Iterator[Any]:
     """Whether Prefect's API answers, where one is named."""
+    from flows.messages import message
     from tasks.doctor import ok
 
     address = os.environ.get("PREFECT_API_URL")
     if not address:
-        yield ok("PREFECT_API_URL is not set: a night starts a server of its own while it lasts")
+        yield ok(message("no_prefect_named"))
         return
     from flows.prefect_api import check_api
 
     check_api(address)
-    yield ok(f"{address} answers")
+    yield ok(message("prefect_answers", address=address))
 
 
 def _summary(problems: int, warnings: int) -> str:
+    from flows.messages import message
+
     counts = [
         f"{count} {name}{'' if count == 1 else 's'}"
         for count, name in ((problems, "problem"), (warnings, "warning"))
@@ -104,12 +107,13 @@ def _summary(problems: int, warnings: int) -> str:
     ]
     text = ", ".join(counts)
     if problems:
-        return f"{text}: do what the lines say, and run `urlr doctor` again."
-    return f"No problem, {text}." if counts else "All is well."
+        return message("problems_found", counts=text)
+    return message("warnings_found", counts=text) if counts else message("all_is_well")
 
 
 def _as_json(said: list[tuple[str, Any]], problems: int, warnings: int) -> str:
     found = [
-        {"check": name, "state": one.state, "found": one.found, "do": one.do} for name, one in said
+        {"check": name, "state": one.state, "code": one.code, "found": one.found, "do": one.do}
+        for name, one in said
     ]
     return json.dumps({"problems": problems, "warnings": warnings, "findings": found}, indent=1)

@@ -16,6 +16,8 @@ T = TypeVar("T")
 
 _RAISED = ("KeyboardInterrupt", "TerminationSignal")
 """What signals raise, the latter where Prefect listens for them."""
+_LEFT: list[threading.Thread] = []
+"""Threads of work that was left behind."""
 
 
 class Ending:
@@ -84,4 +86,10 @@ def done_apart(work: Callable[[threading.Event], T], *, patience: float) -> T:
         while thread.ident is not None and not answer.done() and time.monotonic() < end:
             with suppress(KeyboardInterrupt):
                 time.sleep(0.05)
+        _LEFT.append(thread)
         raise
+
+
+def is_work_left() -> bool:
+    """Whether work that was left behind is still going on."""
+    return any(thread.is_alive() for thread in _LEFT)

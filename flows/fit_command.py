@@ -183,8 +183,11 @@ def _fit(arguments: argparse.Namespace, say: Say) -> None:
         from dataclasses import asdict
 
         import urlr
+        from flows.messages import message
         from tasks.read import match_ids, read_features, read_votes
         from tasks.write import WriteError, published_directory, write_results
+        from urlr.errors import ArgumentError
+        from urlr.sentence import made
 
         settings = urlr.FitSettings(
             method=arguments.method,
@@ -207,12 +210,13 @@ def _fit(arguments: argparse.Namespace, say: Say) -> None:
         )
         try:
             settings.check()
-        except ValueError as error:
-            raise urlr.UrlrError(f"{error} See `urlr fit --help`.") from None
+        except ArgumentError as error:
+            said = message("see_fit_help", wrong=error.sentence)
+            raise urlr.UrlrError(made(said, error.code, error.fields)) from None
         out = Path(arguments.out)
         for source in (arguments.votes, arguments.features):
             if source is not None and out.resolve() in Path(source).resolve().parents:
-                raise WriteError(f"{source} lies in {out}, which is to be replaced; move it away.")
+                raise WriteError(message("lies_in_out", path=source, out=out))
         with published_directory(out, overwrite=arguments.overwrite) as workplace:
             progress("reading the files", 0.0)
             votes = read_votes(arguments.votes)
@@ -231,13 +235,13 @@ def _fit(arguments: argparse.Namespace, say: Say) -> None:
             written = write_results(ranker, workplace, form=arguments.format, report=pages)
     shown_out = shlex.quote(arguments.out)
     say(ranker.summary())
-    say(f"\nWrote {', '.join(written)} to {shown_out}.")
+    say(message("results_written", files=", ".join(written), path=shown_out))
     if features is None:
         look = "report.html" if arguments.report else f"scores.{arguments.format}"
-        say(f"Look at {shown_out}/{look}; features would let it score others.")
+        say(message("look_at_ranking", path=shown_out, file=look))
     else:
         model = shlex.quote(str(out / "model.npz"))
-        say(f"Next: urlr score {model} NEW_FEATURES.csv --out scores.csv")
+        say(message("score_next", model=model))
 
 
 def _number_or(*words: str) -> Callable[[str], float | str]:

@@ -284,22 +284,23 @@ def _run(
     read: Callable[[argparse.Namespace], Imported],
     say: Callable[[str], None],
 ) -> None:
+    from flows.messages import message
     from tasks.write import WriteError, published_file, write_table
-    from urlr.ids import plural
 
     out = Path(arguments.out)
     given = [vars(arguments).get(name) for name in ("file", "config", "mapping")]
     for source in (Path(path) for path in given if path is not None):
         if out.exists() and source.exists() and out.samefile(source):
-            raise WriteError(f"--out {out} is a file to be read; give another name.")
+            raise WriteError(message("out_is_read", path=out))
     with published_file(out, overwrite=arguments.overwrite) as workplace:
         imported = read(arguments)
         write_table(imported.votes, workplace)
     shown_out = shlex.quote(arguments.out)
     columns = ", ".join(imported.votes.columns)
     say(imported.summary())
-    say(f"\nWrote {plural(len(imported.votes), 'row')} to {shown_out}: {columns}.")
-    say(f"Next: urlr fit {shown_out} --out ranking")
+    count = len(imported.votes)
+    say(message("votes_written", count=count, path=shown_out, columns=columns))
+    say(message("fit_next", path=shown_out))
 
 
 def _two_names(text: str) -> tuple[str, str]:

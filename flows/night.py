@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
+from flows.messages import message
 from flows.night_report import tau_table
 from tasks.cluster import Cluster, WorkerDied, WorkError
 from tasks.discover import Discovery, etags_of
@@ -22,7 +23,7 @@ from tasks.freshness import earlier_nights, is_current, is_whole, with_behind
 from tasks.lease import Lease
 from tasks.metrics import MetricsError, night_metrics, write_textfile
 from tasks.publish import Desk, publish, rivals
-from tasks.registry import Registry, RegistryError, RegistryUnreachable, Standing
+from tasks.registry import Owner, Registry, RegistryError, RegistryUnreachable, Standing
 from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
 from tasks.report.site import LATEST, METRICS, point_to, report_key, write_overview, write_page
 from tasks.results import (
@@ -41,12 +42,13 @@ from tasks.store import NotThere, Store, StoreError, Unreachable
 from tasks.train import UnusedVotes, train
 from tasks.write import for_spreadsheets, table_bytes
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown, shown_some
+from urlr.sentence import Sentence
 
 TAU = "tau.csv"
 ATTEMPTS = 2
 """Times an attribute is tried when its worker dies: one that merely stood beside is blamed too."""
-_REPORT = "report it, with what Prefect's log says of this attribute."
+_MOST_REMARKED = 5
+"""Attributes whose odd votes are told one by one."""
 _PASSING = (WorkerDied, Unreachable, RegistryUnreachable)
 """What may be over when the attribute is tried again."""
 
@@ -77,7 +79,7 @@ class Asked:
     def night(self, now: datetime) -> date:
         """The night this is."""
         if self.as_of is not None and self.as_of > now + timedelta(days=1):
-            raise NightError(f"--as-of {self.as_of:%Y-%m-%d} lies in the future; give a past day.")
+            raise NightError(message("as_of_in_the_future", day=self.as_of))
         return (now if self.as_of is None else self.as_of).date()
 
 
@@ -96,6 +98,10 @@ class NightWork:
     past: Past
     discovery: Discovery
     notes: list[str]
+    owner: Owner | None
+    """This store, as the models that belong to it name it; None in a dry run of a new store."""
+    owners: dict[str, Owner | None]
+    """Which store the models in the registry belong to."""
     entries: dict[str, Entry] = field(default_factory=dict)
     """Of the attributes done so far."""
     todo: dict[str, Order] = field(default_factory=dict)
@@ -106,7 +112,7 @@ class NightWork:
     shared: dict[str, SharedTable] = field(default_factory=dict)
     standing: dict[str, Standing] = field(default_factory=dict)
     """The champions when the night began."""
-    unshared: dict[str, str] = field(default_factory=dict)
+    unshared: dict[str, Sentence] = field(default_factory=dict)
     """Why features could not be reduced, by folder."""
     desk: Desk | None = None
     publisher: ThreadPoolExecutor | None = None
@@ -135,16 +141,17 @@ class NightWork:
             entry = self._done(order, attempt)
         except _PASSING as error:
             if not self.may_try_again(attribute, error):
-                self._note(self.failure(attribute, str(error)))
+                self._note(self.failure(attribute, error.sentence))
             raise
         except UrlrError as error:
             is_foreign = isinstance(error, WorkError) and error.trace
-            text = f"unexpected {error}; {_REPORT}" if is_foreign else str(error)
+            said = error.sentence
+            text = message("unexpected_in_worker", error=said) if is_foreign else said
             unused = error.n_rows if isinstance(error, UnusedVotes) else None
             self._note(replace(self.failure(attribute, text), unused_rows=unused))
             raise
         except Exception as error:
-            text = f"unexpected {type(error).__name__}: {shown(error, 300)}; {_REPORT}"
+            text = message("unexpected_error", kind=type(error).__name__, why=str(error))
             self._note(self.failure(attribute, text))
             raise
         self._note(replace(entry, attempts=attempt))
@@ -159,7 +166,7 @@ class NightWork:
         """Write the record of the night, its last object, and give it."""
         for attribute in self.todo:
             if attribute not in self.entries:
-                self.entries[attribute] = self.failure(attribute, "not reached before the end")
+                self.entries[attribute] = self.failure(attribute, message("not_reached"))
         kept = {
             name: one
             for name, one in self.past.entries.items()
@@ -168,6 +175,7 @@ class NightWork:
         entries = self._live(dict(sorted((kept | self.entries).items())))
         entries = with_behind(entries, self.past.entries, now=self.started)
         self.notes += _from_the_future(self.entries.values(), self.started)
+        self.notes += _remarks(self.entries.values())
         state, reason = self._state()
         self.stages["all"] = (_now() - self.started).total_seconds()
         night = Night(
@@ -192,8 +200,11 @@ class NightWork:
         if night.tonight():
             table = table_bytes(for_spreadsheets(tau_table(night)), TAU)
             self.store.create(f"{RUNS}/{self.run}/{TAU}", table)
-        trouble = self._report(night)
-        night = replace(night, notes=(*night.notes, *trouble))
+        if trouble := self._report(night):
+            if state == "Completed":
+                state, reason = "Partial", message("no_report", done=reason)
+            notes = (*night.notes, *trouble)
+            night = replace(night, state=state, reason=reason, notes=notes, reported=False)
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
         if is_whole(night) and not trouble:
             night = replace(night, notes=(*night.notes, *self._point_to_it()))
@@ -211,7 +222,8 @@ class NightWork:
             try:
                 metrics = self.store.read(report_key(self.run, METRICS))
             except NotThere as error:
-                raise MetricsError(f"there are no figures for dashboards: {error}") from None
+                lacking = error.sentence.at(message("no_figures_for_dashboards"))
+                raise MetricsError(lacking) from None
             write_textfile(metrics, self.settings.metrics_dir)
 
     def _report(self, night: Night) -> list[str]:
@@ -225,7 +237,7 @@ class NightWork:
             write_overview(self.store, night, earlier, now=_now(), metrics=metrics)
             self.store.create(f"{RUNS}/{self.run}/{DIGEST}", DIGESTS.to_bytes(digest_of(night)))
         except Exception as error:
-            return [self._not_made("the report", error)]
+            return [self._not_made(message("the_report"), error)]
         return []
 
     def _point_to_it(self) -> list[str]:
@@ -233,19 +245,19 @@ class NightWork:
         try:
             point_to(self.store, self.run)
         except StoreError as error:
-            return [f"{LATEST} still leads to an earlier night ({shown(error, 300)})"]
+            return [message("pointer_not_moved", path=LATEST, why=error.sentence)]
         return []
 
     def _not_made(self, what: str, error: Exception) -> str:
-        why = f"{type(error).__name__}: {shown(error, 300)}"
-        return f"{what} could not be made ({why}); once mended: urlr report {self.run}"
+        kind = type(error).__name__
+        return message("not_made", what=what, kind=kind, why=str(error), run=self.run)
 
     def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries with what serves now, which anybody may have rolled back meanwhile."""
         try:
             standing = self.registry.standing()
         except RegistryError as error:
-            self.notes.append(f"what is live could not be asked at the end: {error}")
+            self.notes.append(error.sentence.at(message("live_not_known")))
             return entries
         return {name: with_live(one, standing.get(name)) for name, one in entries.items()}
 
@@ -254,23 +266,23 @@ class NightWork:
         n, refused = len(self.entries), [one for one in self.discovery.refused if not one.attribute]
         done = n - len(failed)
         if done == 0 or done < self.settings.fewest_done * n:
-            wanted = ""
+            fewest = self.settings.fewest_done
             if done:
-                wanted = f", and at least {self.settings.fewest_done:.0%} must be"
-            return "Failed", f"{done} of {plural(n, 'attribute')} done{wanted}"
+                return "Failed", message("too_few_done", done=done, total=n, fewest=fewest)
+            return "Failed", message("some_done", done=done, total=n)
         if not (failed or refused):
-            return "Completed", f"{plural(n, 'attribute')} done"
-        said = [f"{done} of {plural(n, 'attribute')} done"]
+            return "Completed", message("all_done", total=n)
+        said = [message("some_done", done=done, total=n)]
         if failed:
-            said.append(f"failed: {shown_some(failed, 10)}")
+            said.append(message("these_failed", names=failed))
         if refused:
-            said.append(f"{plural(len(refused), 'object')} outside of any attribute")
-        return "Partial", "; ".join(said)
+            said.append(message("objects_outside", count=len(refused)))
+        return "Partial", message("partly_done", parts="; ".join(said))
 
     def _done(self, order: Order, attempt: int) -> Entry:
         assert self.cluster is not None
         if self.stopping.is_set():
-            raise NightError("not begun: the night was stopped.")
+            raise NightError(message("not_begun"))
         if order.inputs.attribute in self.standing:
             assert self.desk is not None
             order = replace(order, rivals=rivals(order, self.desk))
@@ -308,7 +320,8 @@ class NightWork:
         try:
             page = write_page(self.store, entry, run=self.run, night=self.night, as_of=as_of)
         except Exception as error:
-            self.notes.append(self._not_made(f"the page of {shown(entry.attribute, 80)}", error))
+            page_of = message("the_page_of", attribute=entry.attribute)
+            self.notes.append(self._not_made(page_of, error))
             return entry
         return replace(entry, page=page)
 
@@ -319,7 +332,7 @@ class NightWork:
         work: Future[Entry] = self.publisher.submit(self._at_desk, trained, order, self.desk)
         while not work.done():
             if self.stopping.wait(0.0) and work.cancel():
-                raise NightError("not published: the night was stopped.")
+                raise NightError(message("not_published"))
             wait([work], timeout=0.5)
         return work.result()
 
@@ -378,10 +391,20 @@ def _from_the_future(entries: Iterable[Entry], now: datetime) -> list[str]:
     if not late:
         return []
     last = max(late.values())
-    return [
-        f"votes dated in the future, the last {last:%Y-%m-%d}, on {shown_some(sorted(late))}; "
-        "check the clock of whatever stamps them"
+    return [message("votes_from_the_future", last=last, attributes=sorted(late))]
+
+
+def _remarks(entries: Iterable[Entry]) -> list[str]:
+    """What is odd about the votes of some attributes; of many, where to read on."""
+    odd = sorted((one for one in entries if one.remarks), key=lambda one: one.attribute)
+    said = [
+        message("remark_on", attribute=one.attribute, remark=remark)
+        for one in odd[:_MOST_REMARKED]
+        for remark in one.remarks
     ]
+    if more := [one.attribute for one in odd[_MOST_REMARKED:]]:
+        said.append(message("more_remarks", count=len(more), attributes=more))
+    return [*said]
 
 
 def unchanged(before: Entry, run: str) -> Entry:
@@ -389,10 +412,13 @@ def unchanged(before: Entry, run: str) -> Entry:
     reason = before.reason
     if before.outcome != "unchanged":
         was = "published" if before.verdict == "published" else "held"
-        number = "" if before.version is None else f" as version {before.version}"
-        reason = f"nothing new since it was {was}{number}"
+        number = ""
+        if before.version is not None:
+            number = message("as_version", version=before.version)
+        reason = nothing_new = message("nothing_new", verdict=was, version=number)
         if before.outcome == "held":  # still to be known the night after
-            reason = f"{reason}: {before.reason.removeprefix('held: ')}"
+            held = before.reason.removeprefix("held: ")
+            reason = message("nothing_new_since_held", nothing_new=nothing_new, why=held)
     return replace(
         before,
         run=run,

@@ -8,9 +8,10 @@ from html import escape
 
 import pandas as pd
 
+from flows.messages import message
 from tasks.evaluate import VoteTau
 from tasks.report.digest import votes_of
-from tasks.report.wording import retry, sentence, verdict, why
+from tasks.report.wording import not_live, retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.store import Store
 from urlr.ids import shown
@@ -29,16 +30,23 @@ def night_text(night: Night, *, store: str) -> str:
     header = tuple(interval if name == "interval" else name for name in COLUMNS)
     lines = [aligned([header, *(_cells(entry) for entry in tonight)]), ""]
     lines += [
-        f"{one.outcome} {shown(one.attribute, 80)}: {why(one)}"
+        message(
+            "what_failed_or_was_held",
+            outcome=one.outcome,
+            attribute=one.attribute,
+            why=why(one),
+        )
         for one in tonight
         if one.outcome in ("failed", "held")
     ]
-    lines += [f"left aside: {text}" for text in night.refused]
-    lines += [f"note: {note}" for note in night.notes]
+    lines += [message("left_aside", what=what) for what in night.refused]
+    notes = (*night.notes, *not_live(night.tonight()))
+    lines += [message("a_note", note=note) for note in notes]
     lines += ["", sentence(night)]
     failed = [one.attribute for one in tonight if one.outcome == "failed"]
     if failed:
-        lines.append(f"Once mended: {retry(failed, store, as_of=night.as_of)}")
+        command = retry(failed, store, as_of=night.as_of)
+        lines.append(message("once_mended", command=command))
     return as_given("\n".join(lines).replace("\n\n\n", "\n\n"), store)
 
 
@@ -63,7 +71,8 @@ def summary_markdown(night: Night) -> str:
         if entry.outcome in ("failed", "held"):
             name = as_markdown(shown(entry.attribute, 80))
             lines.append(f"- **{name}** {entry.outcome}: {as_markdown(why(entry))}")
-    lines += [f"- {as_markdown(text)}" for text in (*night.refused, *night.notes)]
+    notes = (*night.notes, *not_live(night.tonight()))
+    lines += [f"- {as_markdown(text)}" for text in (*night.refused, *notes)]
     return "\n".join(lines) + "\n"
 
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from flows.messages import message
 from tasks.cluster import ClusterError, Stopped, TookTooLong
 from tasks.discover import Inputs, Source
 from tasks.names import encoded
@@ -27,7 +28,7 @@ from tasks.shared_features import (
 )
 from tasks.store import Found, Store, Unreachable
 from urlr.errors import UrlrError
-from urlr.ids import plural
+from urlr.sentence import Sentence
 
 
 class SharedFeaturesError(UrlrError):
@@ -39,7 +40,7 @@ class SharedTables:
     """Tables of features by folder, and why others could not be reduced."""
 
     tables: dict[str, SharedTable]
-    failures: dict[str, str]
+    failures: dict[str, Sentence]
 
 
 def folder_of(inputs: Inputs) -> str:
@@ -64,7 +65,7 @@ def shared_tables(
     do. A table that cannot be reduced concerns the attributes that need it, and no others.
     """
     found: dict[str, SharedTable] = {}
-    failures: dict[str, str] = {}
+    failures: dict[str, Sentence] = {}
     for folder, parts in tables.items():
         known = before.get(folder)
         etags = {part.key: part.etag for part in parts}
@@ -83,7 +84,7 @@ def shared_tables(
         except (Unreachable, ClusterError, Stopped, TookTooLong):
             raise  # concerns all
         except UrlrError as error:
-            failures[folder] = str(error)
+            failures[folder] = error.sentence
     return SharedTables(found, failures)
 
 
@@ -114,8 +115,7 @@ def _reduced(
         reduced = reduce_parts(client, store, wanted, shared, f"{place}/reduced")
     except KilledWorker:
         raise SharedFeaturesError(
-            f"workers died while {folder} ({plural(len(parts), 'part')}) was reduced, likely for "
-            "lack of memory; raise URLR_WORKER_MEMORY or use fewer workers."
+            message("workers_died_reducing", folder=folder, parts=len(parts))
         ) from None
     keys = {one.key for one in reduced}
     written = [Source.of(found) for found in store.list(f"{place}/reduced") if found.key in keys]
@@ -127,5 +127,5 @@ def _reduced(
 def _as_listed(part: Source, listed: dict[str, Found]) -> Found:
     found = listed.get(part.key)
     if found is None or found.etag != part.etag:
-        raise SharedFeaturesError(f"{part.key} changed while the night began; run it again.")
+        raise SharedFeaturesError(message("part_changed", key=part.key))
     return found

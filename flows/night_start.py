@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from flows.messages import message
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
@@ -17,7 +18,7 @@ from tasks.discover import Discovery, Inputs, discover, etags_of
 from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
-from tasks.registry import Registry
+from tasks.registry import Owner, Registry, owner_of
 from tasks.report.site import LATEST
 from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
@@ -26,7 +27,7 @@ from tasks.settings import Settings, SettingsError
 from tasks.store import Store
 from tasks.work import settings_digest
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown_some
+from urlr.ids import plural
 from urlr.settings import METHOD_VERSION
 
 Say = Callable[[str], None]
@@ -61,10 +62,15 @@ def night_work(
         registry.prepare()
         if not asked.dry:
             notes += registry.reconcile_all(before=lease.check, dead=past.unfinished)
+        owner = owner_of(store, create=not asked.dry)
+        owners = registry.owners()
+        if owner is not None and not asked.dry:
+            notes += _taken_over(registry, owner, owners, discovery)
         holder = Holder.here(run)
         note_start(store, Started(run, holder.host, holder.pid, started, flow_run))
         work = NightWork(
-            settings, asked, store, run, night, started, lease, registry, past, discovery, notes
+            *(settings, asked, store, run, night, started, lease, registry, past, discovery),
+            *(notes, owner, owners),
         )
         work.standing = registry.standing()
         timer = threading.Timer(settings.night_deadline, _out_of_time, [work])
@@ -100,10 +106,13 @@ def _plan(work: NightWork) -> None:
             work.entries[one.attribute] = work.failure(one.attribute, one.why)
     known = work.past.known_by_name()
     for inputs in work.discovery.attributes:
+        if foreign := _foreign(work, inputs.attribute):
+            work.entries[inputs.attribute] = work.failure(inputs.attribute, foreign)
+            continue
         try:
             order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
         except (SettingsError, SharedFeaturesError) as error:
-            work.entries[inputs.attribute] = work.failure(inputs.attribute, str(error))
+            work.entries[inputs.attribute] = work.failure(inputs.attribute, error.sentence)
             continue
         before = work.past.entries.get(inputs.attribute)
         if before is not None and _is_the_same(work, order, before):
@@ -163,7 +172,7 @@ def _share(work: NightWork, stack: ExitStack, say: Say) -> None:
             _workers(work, stack, work.settings.workers),
             work.settings.night_deadline,
         )
-        return workers.lent("reducing features", deadline=deadline, stopping=work.stopping)
+        return workers.lent(message("reducing_features"), deadline=deadline, stopping=work.stopping)
 
     found = shared_tables(
         tables,
@@ -213,19 +222,51 @@ def _staff(work: NightWork, stack: ExitStack, *, workers: int) -> None:
         work.lease.check,
         force=work.asked.force,
         dry=work.asked.dry,
+        owner=work.owner,
     )
 
 
+def _taken_over(
+    registry: Registry, owner: Owner, owners: dict[str, Owner | None], found: Discovery
+) -> list[str]:
+    """Take over the models that belong to nobody, as those of the first urlr do."""
+    free = [
+        one.attribute
+        for one in found.attributes
+        if one.attribute in owners and owners[one.attribute] is None
+    ]
+    for attribute in free:
+        registry.own(attribute, owner)
+        owners[attribute] = owner
+    if not free:
+        return []
+    return [message("models_taken_over", count=len(free), attributes=free)]
+
+
+def _foreign(work: NightWork, attribute: str) -> str:
+    """Why an attribute's model is not this store's; empty if it is, or there is none."""
+    owner = work.owners.get(attribute)
+    if owner is None or owner == work.owner:
+        return ""
+    adopt = message("adopt_command", attribute=attribute, store=work.store.url)
+    if work.owner is not None and owner.id == work.owner.id:
+        return message("model_of_the_original", address=owner.address, adopt=adopt)
+    return message("model_of_another_store", address=owner.address, adopt=adopt)
+
+
 def _notes(past: Past, found: Discovery) -> list[str]:
-    notes = []
+    notes: list[str] = []
+    if past.damaged:
+        since = message("no_earlier_night")
+        if past.last is not None:
+            since = message("earlier_night", run=past.last.run, night=past.last.night)
+        notes += [message("record_passed", why=why, since=since) for why in past.damaged]
     if past.unfinished:
-        notes.append(
-            f"{plural(len(past.unfinished), 'run')} before this did not finish "
-            f"({shown_some(list(past.unfinished))}); what was computed is used"
-        )
+        dead = list(past.unfinished)
+        notes.append(message("runs_did_not_finish", count=len(dead), runs=dead))
     here = {one.attribute for one in found.attributes} | {one.attribute for one in found.refused}
     if gone := sorted(set(past.entries) - here):
-        notes.append(f"no votes any more on {shown_some(gone)}; what is live stays live")
+        notes.append(message("no_votes_any_more", attributes=gone))
     return notes
 
 
@@ -240,10 +281,7 @@ def _sweep(store: Store, dead: tuple[str, ...], lease: timedelta) -> None:
 
 
 def _out_of_time(work: NightWork) -> None:
-    work.notes.append(
-        f"stopped: the night took longer than {work.settings.night_deadline:g} s; raise "
-        "URLR_NIGHT_DEADLINE, or look for what it waited for"
-    )
+    work.notes.append(message("night_took_too_long", seconds=work.settings.night_deadline))
     work.stopping.set()
 
 

@@ -30,6 +30,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Crashed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.messages import message
 from flows.night import ATTEMPTS, Asked, NightWork
 from flows.night_events import emit_night_events
 from flows.night_report import summary_markdown, tau_rows
@@ -48,7 +49,6 @@ from urlr.ids import shown
 PUBLISHING = 14
 """Task runs open beyond those that workers have room for: being published, or next."""
 _NAMES = {"published": "Published", "held": "Held", "unchanged": "Unchanged"}
-_GONE = "its process ended without a word; a later run took the store"
 _TICK = 0.2
 _UPDATE = 3.0
 """Seconds between two updates of the progress that Prefect shows: each is a call of 0.2 s."""
@@ -96,6 +96,7 @@ def _bury(work: NightWork) -> None:
     dead = [UUID(one.flow_run) for one in started if one is not None and one.flow_run]
     if not dead:
         return
+    gone = message("process_gone")
     with get_client(sync_client=True) as client:
         running = {"any_": [StateType.RUNNING]}
         chosen = FlowRunFilter.model_validate({"id": {"any_": dead}, "state": {"type": running}})
@@ -104,8 +105,8 @@ def _bury(work: NightWork) -> None:
                 {"flow_run_id": {"any_": [run.id]}, "state": {"type": running}}
             )
             for one in client.read_task_runs(task_run_filter=tasks):
-                client.set_task_run_state(one.id, Crashed(message=_GONE), force=True)
-            client.set_flow_run_state(run.id, Crashed(message=_GONE), force=True)
+                client.set_task_run_state(one.id, Crashed(message=gone), force=True)
+            client.set_flow_run_state(run.id, Crashed(message=gone), force=True)
 
 
 def fan_out(work: NightWork) -> None:

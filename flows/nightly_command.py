@@ -6,9 +6,14 @@ import argparse
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flows.night import Asked
+    from tasks.results import Night
 
 Say = Callable[[str], None]
+Progress = Callable[[str, float], None]
 
 _LARGEST_VERSION = 2**31
 
@@ -53,6 +58,14 @@ _SERVE = """\
 Run `urlr nightly` on a schedule, in this process, until stopped. Without
 PREFECT_API_URL a Prefect server is started on this machine for as long; its
 pages show every night.
+"""
+
+
+_ADOPT = """\
+Let the models of these attributes belong to a store, from now on. A model belongs
+to the store whose nights made it, told by an id in the store and by its address:
+nights of another store, or of a copy, leave it alone. Use this when a store has
+moved, or when another one is to publish in its place.
 """
 
 
@@ -111,6 +124,13 @@ def add_nightly_commands(commands: Any, *, say: Say) -> None:
         "--why", metavar="TEXT", default="asked for by hand", help="kept in the history"
     )
 
+    adopt = commands.add_parser(
+        "adopt", help="let models in the registry belong to this store", description=_ADOPT
+    )
+    adopt.set_defaults(run=lambda arguments: _adopt(arguments, say))
+    adopt.add_argument("attributes", metavar="ATTRIBUTE", nargs="+")
+    add_store(adopt)
+
     serve = commands.add_parser("serve", help="run nightly on a schedule", description=_SERVE)
     serve.set_defaults(run=lambda arguments: _serve(arguments, say))
     add_store(serve)
@@ -134,36 +154,49 @@ def _nightly(arguments: argparse.Namespace, say: Say) -> int:
 
     with ProgressLine(quiet=arguments.quiet) as progress:
         progress("starting", 0.0)
+        from flows.messages import message
         from flows.night_report import night_text
         from tasks.settings import load_settings
 
         settings = load_settings(store=arguments.store)
         from flows.night import Asked
-        from flows.prefect_api import outcome_of, with_prefect
 
-        Asked(as_of=arguments.as_of).night(datetime.now(UTC))  # before Prefect is waited for
-
-        with with_prefect(progress):
-            from flows.nightly import nightly
-            from flows.watching import watched_by
-            from tasks.results import Night
-
-            watched_by(progress)
-            state = nightly(
-                store=arguments.store,
-                only=arguments.only,
-                as_of=arguments.as_of,
-                dry_run=arguments.dry_run,
-                force=arguments.force,
-                refit_features=arguments.refit_features,
-                return_state=True,
-            )
-            night = outcome_of(state, Night)
+        asked = Asked(
+            only=tuple(arguments.only or ()),
+            as_of=arguments.as_of,
+            dry=arguments.dry_run,
+            force=arguments.force,
+            refit=arguments.refit_features,
+        )
+        asked.night(datetime.now(UTC))  # before Prefect is waited for
+        night = run_by_prefect(arguments.store, asked, progress)
     say(night_text(night, store=settings.store))
-    store = settings.store.rstrip("/")
-    say(f"Report: {store}/runs/{night.run}/report/index.html")
-    say(f"Registry: {settings.registry}. Next: urlr status, urlr models")
+    if night.reported:
+        say(message("report_at", store=settings.store.rstrip("/"), run=night.run))
+    say(message("registry_at", registry=settings.registry))
     return CODES[night.state]
+
+
+def run_by_prefect(store: str | None, asked: Asked, progress: Progress) -> Night:
+    """Run a night as a Prefect flow, to its end."""
+    from flows.prefect_api import outcome_of, with_prefect
+
+    with with_prefect(progress):
+        from flows.nightly import nightly
+        from flows.watching import watched_by
+        from tasks.results import Night
+
+        watched_by(progress)
+        state = nightly(
+            store=store,
+            only=list(asked.only) or None,
+            as_of=asked.as_of,
+            dry_run=asked.dry,
+            force=asked.force,
+            refit_features=asked.refit,
+            return_state=True,
+        )
+        return outcome_of(state, Night)
 
 
 def _status(arguments: argparse.Namespace, say: Say) -> int:
@@ -185,6 +218,7 @@ def _models(arguments: argparse.Namespace, say: Say) -> None:
 def _rollback(arguments: argparse.Namespace, say: Say) -> None:
     import getpass
 
+    from flows.messages import message
     from tasks.registry import Registry
     from tasks.settings import load_settings
 
@@ -193,10 +227,28 @@ def _rollback(arguments: argparse.Namespace, say: Say) -> None:
     move = registry.rollback(
         arguments.attribute, arguments.to, run=f"by {getpass.getuser()}", why=arguments.why
     )
-    say(
-        f"{arguments.attribute}: version {move.to} is champion again, in place of version "
-        f"{move.before}; it was read back and checked."
-    )
+    name = arguments.attribute
+    say(message("rolled_back", attribute=name, to=move.to, before=move.before))
+
+
+def _adopt(arguments: argparse.Namespace, say: Say) -> None:
+    from flows.messages import message
+    from tasks.registry import Registry, owner_of
+    from tasks.settings import load_settings
+    from tasks.store import Store
+
+    settings = load_settings(store=arguments.store)
+    registry = Registry.at(settings.registry, artifacts=settings.artifacts)
+    owners = registry.owners()
+    for attribute in arguments.attributes:
+        registry.check_known(attribute)
+    owner = owner_of(Store.at(settings.store, deadline=settings.call_deadline), create=True)
+    assert owner is not None
+    for attribute in arguments.attributes:
+        before = owners[attribute]
+        registry.own(attribute, owner)
+        was = message("nobody") if before is None else before.address
+        say(message("adopted", attribute=attribute, store=owner.address, before=was))
 
 
 def _serve(arguments: argparse.Namespace, say: Say) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from flows.messages import message
 from flows.night import NightError
 from flows.tied import Tie
 from tasks.objects import redacted
@@ -52,10 +53,8 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     try:
         yield
     except TransportError as error:
-        failure = NightError(
-            f"{_named(address)} went away in mid-run ({shown(redacted(str(error)), 200)}); what "
-            "was computed is kept: see that it runs, and start again."
-        )
+        why = redacted(str(error))
+        failure = NightError(message("prefect_went_away", prefect=_named(address), why=why))
         if address:  # one of our own is ended as this process ends
             _end_in_time()
     else:
@@ -118,17 +117,14 @@ def check_api(address: str | None) -> None:
         return
     where = _named(address)
     if isinstance(failure, PrefectHTTPStatusError) and failure.response.status_code in (401, 403):
-        raise NightError(f"{where} refuses us; check PREFECT_API_AUTH_STRING or PREFECT_API_KEY.")
-    why = shown(redacted(str(failure)), 200) or type(failure).__name__
-    raise NightError(
-        f"{where} gives no answer ({why}); check PREFECT_API_URL, or unset it to have one "
-        "started for the night."
-    )
+        raise NightError(message("prefect_refuses", prefect=where))
+    why = redacted(str(failure)) or type(failure).__name__
+    raise NightError(message("prefect_silent", prefect=where, why=why))
 
 
 @contextmanager
 def _hasty(address: str | None) -> Iterator[None]:
-    """Wait for the answer of a named API no longer than one can watch.
+    """Ask the API at this address, and wait for its answer no longer than one can watch.
 
     With Prefect's own 60 seconds and 5 retries one that takes connections and says nothing is
     waited for over 6 minutes. Our own is started by asking, which has its own deadline.
@@ -138,11 +134,17 @@ def _hasty(address: str | None) -> Iterator[None]:
         return
     from prefect.settings import (
         PREFECT_API_REQUEST_TIMEOUT,
+        PREFECT_API_URL,
         PREFECT_CLIENT_MAX_RETRIES,
         temporary_settings,
     )
 
-    with temporary_settings({PREFECT_API_REQUEST_TIMEOUT: ANSWER, PREFECT_CLIENT_MAX_RETRIES: 1}):
+    settings = {
+        PREFECT_API_URL: address,  # Prefect's own is what the environment held at its import
+        PREFECT_API_REQUEST_TIMEOUT: ANSWER,
+        PREFECT_CLIENT_MAX_RETRIES: 1,
+    }
+    with temporary_settings(settings):
         yield
 
 
@@ -153,11 +155,13 @@ def outcome_of(state: Any, kind: type[T]) -> T:
         return data
     if isinstance(data, BaseException):
         raise data
-    raise NightError(f"the flow ended as {state.name} without a result: {state.message}")
+    raise NightError(message("flow_without_result", state=state.name, why=state.message))
 
 
 def _named(address: str | None) -> str:
-    return f"Prefect's API at {shown(redacted(address))}" if address else "Prefect's own API"
+    if not address:
+        return message("own_prefect")
+    return message("prefect_at", address=redacted(address))
 
 
 @contextmanager

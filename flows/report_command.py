@@ -50,6 +50,7 @@ def add_report(commands: Any, *, say: Say) -> None:
 def _report(arguments: argparse.Namespace, say: Say) -> None:
     from datetime import UTC, datetime
 
+    from flows.messages import message
     from flows.progress import ProgressLine
     from tasks.freshness import last_night
     from tasks.report.digest import recent_digests
@@ -58,7 +59,6 @@ def _report(arguments: argparse.Namespace, say: Say) -> None:
     from tasks.settings import load_settings
     from tasks.store import Store
     from tasks.write import published_directory
-    from urlr.ids import plural
 
     settings = load_settings(store=arguments.store)
     store = Store.at(settings.store, deadline=settings.call_deadline)
@@ -78,10 +78,10 @@ def _report(arguments: argparse.Namespace, say: Say) -> None:
                 if file.name.endswith(".html") and file.name != OVERVIEW:
                     pages += 1
                     progress(f"{pages} pages", pages / max(len(known), 1))
-    say(f"Night of {night.night} (run {night.run}): {plural(pages, 'page')} and the overview.")
+    say(message("report_built", night=night.night, run=night.run, pages=pages))
     if pages < len(known):
-        say(f"{len(known) - pages} of {len(known)} attributes have results without a page.")
-    say(f"Open {shlex.quote(str(out / OVERVIEW))}")
+        say(message("results_without_page", count=len(known) - pages, total=len(known)))
+    say(message("open_report", path=shlex.quote(str(out / OVERVIEW))))
 
 
 def _is_ours(name: str) -> bool:

@@ -20,12 +20,12 @@ def score_by_champions(
 
 
 def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: Say) -> None:
+    from flows.messages import message
     from tasks.read import read_features
     from tasks.registry import Registry
     from tasks.score_table import champions_of, ranked
     from tasks.settings import load_settings
     from tasks.write import published_file, write_result_table
-    from urlr.ids import plural, shown, shown_some
 
     settings = load_settings()
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
@@ -34,10 +34,15 @@ def _by_one(features: str, out: Path, attribute: str, *, overwrite: bool, say: S
         scores = registry.fetch(version).score(read_features(features))
         table = ranked(scores).assign(version=version.number)
         write_result_table(table, workplace)
-    best = shown_some(table["item"].head(3).tolist())
     say(
-        f"Scored {plural(len(table), 'item')} by version {version.number} of "
-        f"{shown(attribute, 80)} into {shlex.quote(str(out))}. Top: {best}."
+        message(
+            "scored_by_champion",
+            count=len(table),
+            version=version.number,
+            attribute=attribute,
+            path=shlex.quote(str(out)),
+            best=table["item"].head(3).tolist(),
+        )
     )
 
 

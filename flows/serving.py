@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from flows.ending import done_apart
+from flows.messages import message
 from flows.night import NightError
 from flows.prefect_api import check_api
 from flows.tied import GRACE, Tie
 from tasks.scratch import scratch_directory
-from urlr.ids import shown
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
@@ -51,7 +51,7 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
         with _server(own, say):
             done_apart(lambda told: check_api(os.environ["PREFECT_API_URL"]), patience=0.0)
             with suppress(KeyboardInterrupt):  # as it is meant to end
-                say(f"Nightly at `{cron}` ({timezone}) on {settings.store}; stop with Ctrl-C.")
+                say(message("serving", cron=cron, timezone=timezone, store=settings.store))
                 done_apart(
                     lambda told: asyncio.run(_nights(schedule, settings.store, told)),
                     patience=_STOPPING,
@@ -109,17 +109,13 @@ def _loaded(cron: str, timezone: str) -> Any:
 def _schedule(cron: str, timezone: str) -> Any:
     """Prefect's schedule; it would itself complain of a time zone only once it is at work."""
     if timezone not in available_timezones():
-        raise NightError(
-            f"--timezone {shown(timezone)} is no time zone; name one such as Europe/Berlin or UTC."
-        )
+        raise NightError(message("not_a_time_zone", timezone=timezone))
     from prefect.schedules import Cron
 
     try:
         return Cron(cron, timezone=timezone, slug="every-night")
     except ValueError as error:
-        raise NightError(
-            f'--cron {shown(cron)}: {shown(error)}; give five fields such as "0 3 * * *".'
-        ) from None
+        raise NightError(message("not_a_schedule", cron=cron, why=str(error))) from None
 
 
 @contextmanager
@@ -161,7 +157,7 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
     if address is None:
         yield
         return
-    say("Starting a Prefect server, some 20 s.")
+    say(message("starting_server"))
     program = shutil.which("prefect", path=str(Path(sys.executable).parent)) or "prefect"
     command = [program, "server", "start", "--host", "127.0.0.1"]
     command += ["--port", address.rpartition(":")[2]]
@@ -179,7 +175,7 @@ def _server(address: str | None, say: Say) -> Iterator[None]:
 
     try:
         done_apart(start, patience=LOADING)
-        say(f"Prefect's pages: {address}")
+        say(message("server_pages", address=address))
         yield
     finally:
         for server, tie in started:
@@ -200,7 +196,4 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], told: threading.Eve
             return
         except (urllib.error.URLError, OSError):
             if server.poll() is not None or time.monotonic() > end:
-                raise NightError(
-                    "the Prefect server did not start; try `prefect server start` by hand, and "
-                    "set PREFECT_API_URL."
-                ) from None
+                raise NightError(message("server_not_started")) from None

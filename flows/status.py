@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 
+from flows.messages import message
 from flows.night_report import aligned, as_given, figures
 from flows.nightly_command import CODES
 from tasks.freshness import is_whole
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
-from tasks.report.wording import retry, sentence, verdict, why
+from tasks.report.wording import not_live, retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.runs import names_of, past_of
 from tasks.settings import Settings
 from tasks.store import Store, StoreError
-from urlr.ids import plural, shown, shown_some
+from urlr.ids import plural, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def status_of(settings: Settings) -> Status:
     try:
         lines += _live(settings, {} if last is None else last.entries)
     except RegistryError as error:
-        lines.append(f"The registry cannot be asked: {error}")
+        lines.append(message("registry_not_asked", why=error.sentence))
         code = 1
     return Status(as_given("\n".join(lines), settings.store), code)
 
@@ -71,29 +72,39 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
         running = held_by(store, grace=settings.lease_grace)
         past = past_of(store)
         if past.newest is None and running is None and not names_of(store):
-            return [f"No night has been run on {store.url}; start one: urlr nightly"], 1, None
+            return [message("no_night_yet", store=store.url)], 1, None
     except StoreError as error:
-        return [f"The store cannot be asked: {error}"], 1, None
-    lines = []
+        return [message("store_not_asked", why=error.sentence)], 1, None
+    lines: list[str] = []
     if running is not None:
         lines.append(
-            f"Running: {shown(running.run)} on {shown(running.host)} (process {running.pid}) since "
-            f"{_when(running.started)}."
+            message(
+                "night_running",
+                run=running.run,
+                host=running.host,
+                process=running.pid,
+                since=_when(running.started),
+            )
         )
     elif past.unfinished:
-        lines.append(
-            f"{plural(len(past.unfinished), 'run')} ended without a word "
-            f"({shown_some(list(past.unfinished))}); urlr nightly takes up what was left."
-        )
+        dead = list(past.unfinished)
+        lines.append(message("runs_ended_without_a_word", count=len(dead), runs=dead))
+    lines += past.damaged
     if past.newest is None:
-        return [*lines, "No night has finished yet."], 1, None
+        return [*lines, message("no_night_finished")], 1, None
     return [*lines, *_night(past.newest, settings)], CODES[past.newest.state], past.newest
 
 
 def _night(night: Night, settings: Settings) -> list[str]:
-    lines = [
-        f"Night of {night.night} (run {night.run}), finished {_when(night.finished)}, "
-        f"{_ago(night.finished)} ago.",
+    finished = _when(night.finished)
+    lines: list[str] = [
+        message(
+            "last_night",
+            night=night.night,
+            run=night.run,
+            finished=finished,
+            ago=_ago(night.finished),
+        ),
         sentence(night),
     ]
     entries = night.entries.values()
@@ -105,9 +116,12 @@ def _night(night: Night, settings: Settings) -> list[str]:
         if one.outcome != "failed" and one.verdict == "held":
             number = "" if one.version is None else f" (v{one.version})"
             lines.append(f"  held {shown(one.attribute, 80)}{number}: {why(one)}")
-    lines += [f"  left aside: {text}" for text in night.refused]
-    lines += [f"  note: {note}" for note in night.notes]
-    lines += [f"Once mended: {command}" for command in _retries(failed, night, settings.store)]
+    lines += [f"  {message('left_aside', what=what)}" for what in night.refused]
+    lines += [f"  {message('a_note', note=note)}" for note in night.notes]
+    lines += [
+        message("once_mended", command=command)
+        for command in _retries(failed, night, settings.store)
+    ]
     return lines
 
 
@@ -121,10 +135,14 @@ def _retries(failed: list[Entry], night: Night, store: str) -> list[str]:
 
 
 def _live(settings: Settings, entries: dict[str, Entry]) -> list[str]:
+    """What serves now, and where that is not what the last night published."""
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
     champions, standing = registry.champions(), registry.standing()
+    live = {name: one.number for name, one in standing.items()}
+    entries = {name: replace(one, live=live.get(name)) for name, one in entries.items()}
+    notes = [message("a_note", note=note) for note in not_live(entries.values())]
     if not champions:
-        return ["Nothing is live: the registry has no champion."]
+        return [message("nothing_live"), *notes]
     rows = [("live", "version", "since", "tau", "interval", "votes", "last")]
     for attribute, version in sorted(champions.items()):
         since = standing[attribute].since if attribute in standing else None
@@ -143,7 +161,7 @@ def _live(settings: Settings, entries: dict[str, Entry]) -> list[str]:
                 "" if entry is None else verdict(entry),
             )
         )
-    return [aligned(rows, left=(0, 1, 2, 6))]
+    return [aligned(rows, left=(0, 1, 2, 6)), *notes]
 
 
 def _reigns(version: Version, moves: list[Move], *, live: bool) -> str:

@@ -18,6 +18,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
+from flows.messages import message
 from flows.watching import tell
 from tasks.cluster import Cluster, WorkerDied, local_cluster
 from tasks.study.results import Cost, StudySummary, write_results
@@ -73,7 +74,8 @@ def study(
     )
     get_run_logger().info(summary.cost.sentence())
     if failures:
-        return Failed(message=f"{len(failures)} of {len(trials)} trials failed", data=summary)
+        failed = message("trials_failed", count=len(failures), total=len(trials))
+        return Failed(message=failed, data=summary)
     return Completed(message=summary.cost.sentence(), data=summary)
 
 

@@ -77,6 +77,7 @@ def add_study(commands: Any, *, say: Say) -> None:
 
 
 def _study(arguments: argparse.Namespace, *, say: Say) -> int:
+    from flows.messages import message
     from tasks.study.experiments import EXPERIMENTS, chosen_names, found_data
     from tasks.study.sources import refuse
 
@@ -87,19 +88,19 @@ def _study(arguments: argparse.Namespace, *, say: Say) -> int:
     lacking = [name for name in names if EXPERIMENTS[name].only_real and folders[name] is None]
     names = [name for name in names if name not in lacking]
     if not names:
-        refuse(f"{', '.join(lacking)} run on real votes only; give their folder with --data.")
+        refuse(message("only_real_votes", names=", ".join(lacking)))
     if arguments.workers is not None and arguments.workers < 1:
-        refuse(f"--workers {arguments.workers} can do nothing; give 1 or more.")
+        refuse(message("too_few_workers", count=arguments.workers))
     quick = "-quick" if arguments.quick else ""
     out = Path(arguments.out or f"study/{date.today():%Y-%m-%d}{quick}").resolve()
     real = [name for name in names if folders[name] is not None]
     made = [n for n in names if folders[n] is None and EXPERIMENTS[n].folder is not None]
     if real:
-        say(f"On real data below {data}: {', '.join(real)}.")
+        say(message("on_real_data", path=data, names=", ".join(real)))
     if made:
-        say(f"On generated stand-ins: {', '.join(made)}.")
+        say(message("on_stand_ins", names=", ".join(made)))
     if lacking:
-        say(f"Left out, no real votes found: {', '.join(lacking)}.")
+        say(message("experiments_left_out", names=", ".join(lacking)))
     summary = _run(names, folders, out, arguments)
     say("")
     for line in _told(summary):
@@ -139,18 +140,19 @@ _WIDTH = 100
 
 def _told(summary: StudySummary) -> list[str]:
     """The claims table, what it cost, and where to look."""
-    lines = []
+    from flows.messages import message
+
+    lines: list[str] = []
     for one in summary.claims:
         if one.evidence:
             lines += _claim(one)
     if others := sum(not one.evidence for one in summary.claims):
-        lines.append(f"{others} of {len(summary.claims)} claims rest on experiments not run here.")
+        lines.append(message("claims_not_judged", count=others, total=len(summary.claims)))
     lines += ["", summary.cost.sentence()]
-    lines += [f"Failed: {name}: {why}" for name, why in summary.failures.items()]
+    lines += [message("trial_failed", name=name, why=why) for name, why in summary.failures.items()]
     near = Path(os.path.relpath(summary.out))
-    lines.append(
-        f"All of it: {near / 'index.html'} (tables in {near}, figures in {near / 'figures'})"
-    )
+    page, figures = near / "index.html", near / "figures"
+    lines.append(message("study_at", page=page, folder=near, figures=figures))
     return lines
 
 

@@ -59,6 +59,7 @@ def _tidy(arguments: argparse.Namespace, say: Say) -> None:
     from contextlib import ExitStack
     from datetime import UTC, datetime
 
+    from flows.messages import message
     from flows.progress import ProgressLine
     from tasks.lease import Holder, taken
     from tasks.registry import Registry
@@ -67,16 +68,14 @@ def _tidy(arguments: argparse.Namespace, say: Say) -> None:
     from tasks.store import Store
     from tasks.tidy import left_by, old_runs, remove_run
     from urlr.errors import UrlrError
-    from urlr.ids import plural
 
     settings = load_settings(store=arguments.store)
     least = max(settings.gate.nights + 1, NIGHTS_SHOWN)  # and tonight, which also looks back
     nights = least if arguments.nights is None else arguments.nights
-    if not least <= nights <= _MOST_NIGHTS:
-        raise UrlrError(
-            f"--nights {nights} is too {'few' if nights < least else 'many'}: give {least} (what "
-            f"gate and report look back, see URLR_GATE__NIGHTS) to {_MOST_NIGHTS:,}."
-        )
+    if nights < least:
+        raise UrlrError(message("too_few_nights", nights=nights, least=least, most=_MOST_NIGHTS))
+    if nights > _MOST_NIGHTS:
+        raise UrlrError(message("too_many_nights", nights=nights, least=least, most=_MOST_NIGHTS))
     store = Store.at(settings.store, deadline=settings.call_deadline)
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
     with ProgressLine(quiet=arguments.quiet) as progress, ExitStack() as stack:
@@ -97,21 +96,27 @@ def _tidy(arguments: argparse.Namespace, say: Say) -> None:
                 sizes[run] = [one.size for one in objects]
             if arguments.remove:  # where nothing is left but folders, those too
                 remove_run(store, run, check=check)
-    stay = f"{plural(len(found.recent), 'run')} of the last {plural(nights, 'night')} stay"
-    if found.needed:
-        stay += f", and {len(found.needed):,} older that something still rests on"
+    recent, needed = len(found.recent), len(found.needed)
+    stay = message("recent_runs_stay", runs=recent, nights=nights)
+    if needed:
+        stay = message("needed_runs_stay", runs=recent, nights=nights, needed=needed)
     if not sizes:
-        say(f"No run on {store.url} can go: {stay}.")
+        say(message("no_run_can_go", store=store.url, stay=stay))
         return
-    size = sum(map(sum, sizes.values())) / 2**20
-    what = f"{plural(len(sizes), 'run')} ({min(sizes)} to {max(sizes)}), {size:,.1f} MiB in "
-    what += plural(sum(map(len, sizes.values())), "object")
+    what = message(
+        "old_runs",
+        runs=len(sizes),
+        first=min(sizes),
+        last=max(sizes),
+        size=sum(map(sum, sizes.values())) / 2**20,
+        objects=sum(map(len, sizes.values())),
+    )
     if arguments.remove:
-        say(f"Removed {what}. {stay}.")
+        say(message("old_runs_removed", what=what, stay=stay))
     else:
-        say(f"{what}: nothing needs them. {stay}.")
+        say(message("old_runs_found", what=what, stay=stay))
         given = "" if arguments.nights is None else f" --nights {nights}"
-        say(f"To remove them: urlr tidy --store {shlex.quote(settings.store)}{given} --remove")
+        say(message("to_remove_them", store=shlex.quote(settings.store), nights=given))
 
 
 def _nothing() -> None:

@@ -18,6 +18,7 @@ from datetime import UTC
 from typing import Any, TypeVar
 
 from tasks.formats import media_type, shown_path
+from tasks.messages import message
 from tasks.objects import (
     Changed,
     DeniedError,
@@ -34,7 +35,6 @@ from tasks.objects import (
     is_hidden,
     missing,
 )
-from urlr.ids import shown
 
 _CONFIG = {
     "connect_timeout": 5,
@@ -152,10 +152,11 @@ class Bucket:
             else:
                 if _is_whole(data, answer) if span is None else len(data) >= span[1] - span[0]:
                     return data
-                wrong = "it has another digest" if span is None else f"{len(data):,} bytes came"
+                wrong = message("another_digest")
+                if span is not None:
+                    wrong = message("another_length", count=len(data))
                 failure = Unreachable(
-                    f"what came of {self.address(key)} is not what lies there ({wrong}), several "
-                    "times; check the network and the store, and try again later."
+                    message("not_what_lies_there", path=self.address(key), wrong=wrong)
                 )
             if pause is None or time.monotonic() + pause >= end:
                 break
@@ -191,11 +192,11 @@ class Bucket:
             try:
                 return self._put(key, data, last_put - time.monotonic(), **only_if)
             except Changed:
-                what = "create" if only_if else "write"
-                failure = Unreachable(
-                    f"the store will not {what} {self.address(key)} and shows "
-                    f"{'nothing' if only_if else 'something else'} there; try again later."
-                )
+                where = self.address(key)
+                if only_if:
+                    failure = Unreachable(message("not_created_nor_there", path=where))
+                else:
+                    failure = Unreachable(message("not_written_over", path=where))
             except Unreachable as error:
                 failure = error
             held = self._held(key, end)
@@ -308,31 +309,25 @@ class Bucket:
         code = str(answer.get("Error", {}).get("Code", ""))
         where = self.address(key)
         if code == "NoSuchBucket":
-            return StoreError(f"there is no bucket {self.name}; create it or check --store.")
+            return StoreError(message("no_such_bucket", bucket=self.name))
         if code == "RequestTimeTooSkewed":
-            return DeniedError(
-                f"access to {where} was denied: the clocks differ; set this machine's clock."
-            )
+            return DeniedError(message("clocks_differ", path=where))
         if status in (401, 403) or code in _DENIED:
-            return DeniedError(
-                f"access to {where} was denied; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            )
+            return DeniedError(message("access_denied", path=where))
         if code == "BadDigest":
-            return DigestError(f"what reached {where} is not what was sent; try again.")
+            return DigestError(message("digest_differs", path=where))
         if status == 404:
             return missing(where)
         if status in (409, 412):
             return changed(where)
         if status == 501:
-            return UnsupportedError(f"{where}: the store cannot do this; use another store.")
+            return UnsupportedError(message("unsupported_by_store", path=where))
         if status in (301, 307, 308) or code in _ELSEWHERE:
-            return StoreError(
-                f"the bucket {self.name} lies in another region; set AWS_DEFAULT_REGION."
-            )
-        said = shown(f"{status} {code} {answer.get('Error', {}).get('Message', '')}", 200)
+            return StoreError(message("bucket_in_another_region", bucket=self.name))
+        said = f"{status} {code} {answer.get('Error', {}).get('Message', '')}"
         if status == 429 or status >= 500 or code in _BUSY:
-            return Unreachable(f"the store failed at {where} ({said}); try again later.")
-        return StoreError(f"the store refused {where} ({said}); check the key and --store.")
+            return Unreachable(message("store_failed", path=where, said=said))
+        return StoreError(message("store_refused", path=where, said=said))
 
     def _silence(self, error: Exception, endpoint: str | None, key: str) -> StoreError:
         """Why there was no answer."""
@@ -347,29 +342,20 @@ class Bucket:
         )
         from botocore.exceptions import ConnectionError as NotConnectedError
 
-        where, at = self.address(key), f"the store at {endpoint or 's3://' + self.name}"
+        where, at = self.address(key), endpoint or f"s3://{self.name}"
         if isinstance(error, NoCredentialsError | PartialCredentialsError):
-            return StoreError(
-                f"there are no credentials for s3://{self.name}; set AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY."
-            )
+            return StoreError(message("no_credentials", bucket=self.name))
         if isinstance(error, TimeoutError | ReadTimeoutError):
             return Unreachable(
-                f"{where}: {at} did not answer within {self.deadline:.3g} seconds; check the "
-                "network."
+                message("no_answer_in_time", path=where, endpoint=at, seconds=self.deadline)
             )
-        why = shown(error, 200)
+        why = str(error)
         if isinstance(error, FlexibleChecksumError):
-            return Unreachable(
-                f"{where}: {at} sent other bytes than it holds ({why}); check the network and the "
-                "store, and try again later."
-            )
+            return Unreachable(message("other_bytes_sent", path=where, endpoint=at, why=why))
         broken = NotConnectedError | HTTPClientError | IncompleteReadError
         if isinstance(error, BotoCoreError) and not isinstance(error, broken):
-            return StoreError(f"{at} cannot be used ({why}); check the AWS settings.")
-        return Unreachable(
-            f"{where}: cannot reach {at} ({why}); check AWS_ENDPOINT_URL and the network."
-        )
+            return StoreError(message("store_unusable", endpoint=at, why=why))
+        return Unreachable(message("store_unreachable", path=where, endpoint=at, why=why))
 
 
 def _note_attempt(
@@ -404,9 +390,9 @@ def _endpoint() -> str | None:
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
         url = os.environ.get(name, "").strip()
         if "@" in url:
-            raise StoreError(f"{name} holds a user name or a password; give only the address.")
+            raise StoreError(message("endpoint_with_password", name=name))
         if url and not url.startswith(("http://", "https://")):
-            raise StoreError(f"{name} is no address; let it begin with http:// or https://.")
+            raise StoreError(message("endpoint_is_no_address", name=name))
         if url:
             return url
     return None

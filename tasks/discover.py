@@ -17,10 +17,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tasks.formats import table_format
+from tasks.messages import message
 from tasks.names import AttributeNameError, encoded
 from tasks.store import Found, Store
 from urlr.errors import UrlrError
-from urlr.ids import shown, shown_some
+from urlr.sentence import Sentence
 
 VOTES, FEATURES, TRUTH = "votes", "features", "truth"
 
@@ -65,7 +66,7 @@ class Refused:
 
     attribute: str
     """As its folder is called; empty for files outside of any folder."""
-    why: str
+    why: Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,10 @@ class Discovery:
         known = {one.attribute for one in self.attributes}
         known |= {one.attribute for one in self.refused}
         if unknown := sorted(asked - known):
-            raise DiscoverError(
-                f"the store has no votes on {shown_some(unknown)}.{_nearest(unknown[0], known)}"
-            )
+            near = difflib.get_close_matches(unknown[0], sorted(known), n=3)
+            if near:
+                raise DiscoverError(message("no_votes_on_but_near", names=unknown, near=near))
+            raise DiscoverError(message("no_votes_on", names=unknown))
         return Discovery(
             tuple(one for one in self.attributes if one.attribute in asked),
             tuple(one for one in self.refused if one.attribute in asked),
@@ -106,17 +108,14 @@ def discover(store: Store) -> Discovery:
     """
     votes = _by_folder(store.list(VOTES), VOTES)
     if not votes:
-        raise DiscoverError(
-            f"the store {shown(store.url, 200)} holds no votes; put dumps under "
-            f"{store.address(f'{VOTES}/<attribute>/')}, such as {VOTES}/smiling/2026-11-01.csv."
-        )
+        folder = store.address(f"{VOTES}/<attribute>/")
+        raise DiscoverError(message("no_votes_in_store", store=store.url, folder=folder))
     features = _by_folder(store.list(FEATURES), FEATURES)
     truth = _by_folder(store.list(TRUTH), TRUTH)
     attributes, refused = [], []
     for attribute, dumps in sorted(votes.items()):
         if not attribute:
-            named = shown_some([one.key for one in dumps])
-            why = f"{named}: belongs to no attribute; move it into a folder votes/<attribute>/."
+            why = message("of_no_attribute", files=[one.key for one in dumps])
             refused.append(Refused("", why))
             continue
         try:
@@ -124,7 +123,7 @@ def discover(store: Store) -> Discovery:
         except AttributeNameError as error:
             # A folder's name need not be text, and half a sign cannot be written down.
             named = attribute.encode("utf-8", "backslashreplace").decode()
-            refused.append(Refused(named, str(error)))
+            refused.append(Refused(named, error.sentence))
             continue
         table = _nearest_above(attribute, features)
         found = Inputs(attribute, tuple(dumps), tuple(table), tuple(truth.get(attribute, ())))
@@ -161,8 +160,3 @@ def _nearest_above(attribute: str, tables: dict[str, list[Source]]) -> list[Sour
         if found := tables.get("/".join(parts[:length])):
             return found
     return []
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), n=3)
-    return f" Did you mean {shown_some(near)}?" if near else " `urlr status` lists what there is."

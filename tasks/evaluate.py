@@ -20,10 +20,11 @@ import pandas as pd
 from scipy.special import stdtrit
 
 import urlr
+from tasks.messages import message
 from tasks.split import Split
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.ballots import ballots_of
-from urlr.errors import UrlrError, VoteError
+from urlr.errors import ArgumentError, UrlrError, VoteError
 from urlr.ids import positions
 from urlr.metrics import scored_items, tau_b
 from urlr.votes import vote_table
@@ -173,7 +174,7 @@ def baselines_of(
         try:
             scores = fit()
         except UrlrError as error:
-            found.append(Judged(method, None, None, str(error)))
+            found.append(Judged(method, None, None, error.sentence))
             continue
         found.append(
             judged(method, scores, split, knows_features=knows_features, level=level, rng=rng)
@@ -194,7 +195,7 @@ def tau_between(tonight: pd.Series[Any], before: pd.Series[Any]) -> OrderTau:
 def tau_with_truth(scores: pd.Series[Any], truth: pd.DataFrame) -> OrderTau:
     """How alike scores and a table of true scores, columns item and score, order the items."""
     if lacking := sorted({"item", "score"} - set(truth.columns)):
-        raise VoteError(f"the table of true scores has no column {' and no '.join(lacking)}.")
+        raise VoteError(message("no_such_truth_column", columns=" and no ".join(lacking)))
     return tau_between(scores, truth.set_index("item")["score"])
 
 
@@ -262,9 +263,9 @@ def _taus(
     votes without a name are drawn by pair, and so are all where fewer than two people are named.
     """
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level}; it lies between 0 and 1.")
+        raise ArgumentError(message("not_between_0_and_1", name="level", value=level))
     if replicates < 2:
-        raise ValueError(f"replicates is {replicates}; give 2 or more.")
+        raise ArgumentError(message("too_few_replicates", value=replicates))
     judged_by_all: Mask = np.asarray(~np.isnan(signs).any(axis=1), np.bool_)
     n_left_out = int(np.count_nonzero(~judged_by_all))
     signs, votes = signs[judged_by_all], votes.take(judged_by_all)
@@ -361,6 +362,6 @@ def _majority(train: pd.DataFrame, features: pd.DataFrame | None, seed: int) -> 
     wins = np.bincount(graph.winner[won], minlength=graph.n_items)
     decided = wins + np.bincount(graph.loser[won], minlength=graph.n_items)
     if not decided.any():
-        raise VoteError("no pair has a majority: majority voting has nothing to learn from.")
+        raise VoteError(message("no_majority"))
     share = pd.Series(wins, graph.items.rename("item"), name="score") / decided
     return share.dropna()  # items without a decided pair have none

@@ -6,6 +6,7 @@ import resource
 import time
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from tasks.discover import etags_of
@@ -25,9 +26,19 @@ from tasks.work import Work, behind, example_rows, settings_digest, shared_map
 from tasks.write import table_bytes
 from urlr import Ranker
 from urlr.model_file import model_bytes
+from urlr.preflight_checks import mixed_share
+from urlr.sentence import Sentence
 from urlr.votes import VoteTable
 
 _MOST_GROUPS = 5
+_REMARKED = {
+    "respelled_ids",
+    "alike_items",
+    "alike_annotators",
+    "unknown_columns",
+    "one_sided_items",
+}
+"""What is found before fitting and is to be said wherever the night is."""
 """Groups of people that the record of a night tells of; the page has all."""
 
 
@@ -145,6 +156,12 @@ def recorded(
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
         busiest=busiest_of(work.table),
         digests=digests_of(files),
+        mixed=mixed_share(*(told.scores[side].to_numpy(np.float64) for side in ("wins", "losses"))),
+        remarks=tuple(
+            text
+            for text in (*told.facts.warnings, *told.facts.notes)
+            if isinstance(text, Sentence) and text.code in _REMARKED
+        ),
     )
     try:
         order.store.create(f"{place}/{RESULT}", RESULTS.to_bytes(result))

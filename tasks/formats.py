@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tasks.messages import message
 from urlr.errors import UrlrError
 from urlr.ids import shown
 
@@ -54,7 +55,7 @@ def table_format(path: str | os.PathLike[str], *, error: type[UrlrError]) -> Tab
     for ending, found in _ENDINGS.items():
         if name.endswith(ending):
             return found
-    raise error(f"{shown_path(path)}: cannot tell the format by its name; use one of {ENDINGS}.")
+    raise error(message("unknown_format", path=shown_path(path), endings=ENDINGS))
 
 
 def media_type(key: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time
 
 from tasks.gather import LATER, UNDATED
+from tasks.messages import message
 from tasks.results import Entry, Night, ResultError
 from tasks.runs import names_of, read_night
 from tasks.store import Store
@@ -87,12 +88,13 @@ def last_night(store: Store) -> Night:
         There is none.
     """
     for run in names_of(store):
-        night = read_night(store, run)
+        try:
+            night = read_night(store, run)
+        except ResultError:  # damaged, or of a newer urlr; nights and status say so
+            continue
         if night is not None and is_whole(night):
             return night
-    raise UrlrError(
-        f"no night of all attributes has finished on {store.url}; start one: urlr nightly"
-    )
+    raise UrlrError(message("no_whole_night", store=store.url))
 
 
 def is_behind(entry: Entry) -> bool:

@@ -4,7 +4,7 @@ Everything is decided on held-out votes that neither has seen, by the figure tha
 the same where people are named (see `tasks.evaluate`). The rules, in this order:
 
 1. Too few votes that can be judged show nothing: hold.
-2. A first model must beat chance: the lower end of its tau must be above zero.
+2. Every model must beat chance: the lower end of its tau must be above zero.
 3. A challenger must not be worse than the champion with confidence: hold if the upper end of the
    paired interval of their difference is below zero.
 4. No slow way down by steps too small to be sure of: hold if its tau is more than `drop` below any
@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.evaluate import Comparison, Estimate, VoteTau
-from urlr.ids import plural, shown
+from tasks.messages import message
+from urlr.errors import ArgumentError
+from urlr.sentence import Sentence, made
 
 Rule = Literal[
     "frozen",
@@ -31,6 +33,7 @@ Rule = Literal[
     "rival lost",
     "sudden shift",
     "too few votes",
+    "one-sided votes",
     "no better than chance",
     "first model",
     "worse than the champion",
@@ -68,23 +71,34 @@ class GateSettings:
     """Share of the votes that may be one person's where it was nobody's before; 1: all."""
     least_alike: float = 0.0
     """Tau between its order and the champion's below which it is turned round; -1: never."""
+    least_mixed: float = 0.2
+    """Items that both win and lose, of those that would if pairs were drawn at random, below which
+    held-out votes show nothing; 0: never."""
+    least_same: float = 0.8
+    """Tau between the champion's scores and those it would give by tonight's features, below which
+    these are suspect; -1: never. See `tasks.feature_changes`."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.confidence < 1.0:
-            raise ValueError(f"confidence is {self.confidence}; it lies between 0 and 1.")
+            raise ArgumentError(
+                message("not_between_0_and_1", name="confidence", value=self.confidence)
+            )
         if not 0.0 <= self.drop <= 2.0:
-            raise ValueError(f"drop is {self.drop}; it lies between 0 and 2, tau's whole range.")
+            raise ArgumentError(message("drop_beyond_tau", value=self.drop))
         if not 0.0 <= self.drop_errors < math.inf:
-            raise ValueError(f"drop_errors is {self.drop_errors}; it must be 0 or more.")
+            raise ArgumentError(message("below_0", name="drop_errors", value=self.drop_errors))
         if self.nights < 0:
-            raise ValueError(f"nights is {self.nights}; it must be 0 or more.")
+            raise ArgumentError(message("below_0", name="nights", value=self.nights))
         if self.fewest_votes < 1:
-            raise ValueError(f"fewest_votes is {self.fewest_votes}; at least 1 is needed.")
-        for name in ("most_lost", "most_by_one"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it is a share, 0 to 1.")
-        if not -1.0 <= self.least_alike <= 1.0:
-            raise ValueError(f"least_alike is {self.least_alike}; tau lies between -1 and 1.")
+            raise ArgumentError(message("no_votes_needed", value=self.fewest_votes))
+        for name in ("most_lost", "most_by_one", "least_mixed"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ArgumentError(message("not_a_share", name=name, value=value))
+        for name in ("least_alike", "least_same"):
+            value = getattr(self, name)
+            if not -1.0 <= value <= 1.0:
+                raise ArgumentError(message("not_a_tau", name=name, value=value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +117,9 @@ class Verdict:
     """Whether to publish, and why."""
 
     publish: bool
-    reason: str
-    """One plain sentence."""
+    reason: Sentence
+    """One plain sentence; its code and fields are those of what was found, held or forced or not.
+    """
     rule: Rule
     forced: bool
     """Whether publishing was asked for whatever the rules say."""
@@ -124,42 +139,58 @@ def decide(
 
     Raises
     ------
-    ValueError
+    ArgumentError
         If a comparison is of another level than the confidence asked for.
     """
     for one in [champion, *(other.comparison for other in earlier)]:
         if one is not None and one.difference.level != settings.confidence:
-            raise ValueError(
-                f"a comparison is of level {one.difference.level:g} and the gate's confidence is "
-                f"{settings.confidence:g}; compare at the same level."
+            raise ArgumentError(
+                message(
+                    "compared_at_another_level",
+                    level=one.difference.level,
+                    confidence=settings.confidence,
+                )
             )
     if champion is None:
         judged, finding = challenger, _first(challenger, settings)
     else:
         judged = champion.difference
         finding = _not_first(champion, earlier, settings)
-    reason = finding.text if finding.publish else f"held: {finding.text}"
-    if force and not finding.publish:
-        reason = f"published by force, else {reason}"
+    reason = finding.reason if finding.publish else held(finding.reason, force=force)
     sees_campaigns = judged.by_person is not None
     if judged.n_votes > 0 and not sees_campaigns:
-        who = "nobody is" if judged.n_people == 0 else "only one person is"
-        reason = f"{reason}; {who} named in them, so that a campaign cannot be seen"
+        if judged.n_people == 0:
+            said = message("nobody_named", finding=reason)
+        else:
+            said = message("one_person_named", finding=reason)
+        reason = about(reason, said)
     return Verdict(finding.publish or force, reason, finding.rule, force, sees_campaigns)
+
+
+def held(finding: Sentence, *, force: bool) -> Sentence:
+    """The reason of a verdict where there is cause to hold."""
+    said = message("held", finding=finding)
+    return about(finding, message("forced", finding=said) if force else said)
+
+
+def about(finding: Sentence, said: Sentence) -> Sentence:
+    """What is said of a finding, under its code and with its fields."""
+    return made(said, finding.code, finding.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
     publish: bool
     rule: Rule
-    text: str
+    reason: Sentence
 
 
 @dataclass(frozen=True, slots=True)
 class _Rival:
     """The challenger held against one version, by the figures to decide by."""
 
-    name: str
+    version: str | None
+    """None: the champion."""
     votes: VoteTau
     challenger: Estimate
     rival: Estimate
@@ -170,26 +201,43 @@ def _first(challenger: VoteTau, settings: GateSettings) -> _Finding:
     tau = challenger.deciding
     if tau is None or challenger.n_votes < settings.fewest_votes:
         return _too_few(challenger, settings)
-    figure = (
-        f"tau {_number(tau.value)} ({_number(tau.low)} to {_number(tau.high)} with "
-        f"{_percent(challenger.level)} confidence)"
-    )
     if tau.low <= 0:
-        text = f"{figure} is not surely better than chance {_on_votes(challenger)}"
-        return _Finding(False, "no better than chance", text)
-    return _Finding(True, "first model", f"first model, {figure} {_on_votes(challenger)}")
+        return _by_chance(tau, challenger)
+    reason = message(
+        "first_model",
+        tau=tau.value,
+        low=tau.low,
+        high=tau.high,
+        percent=100 * challenger.level,
+        votes=_on_votes(challenger),
+    )
+    return _Finding(True, "first model", reason)
+
+
+def _by_chance(tau: Estimate, votes: VoteTau) -> _Finding:
+    reason = message(
+        "no_better_than_chance",
+        tau=tau.value,
+        low=tau.low,
+        high=tau.high,
+        percent=100 * votes.level,
+        votes=_on_votes(votes),
+    )
+    return _Finding(False, "no better than chance", reason)
 
 
 def _not_first(
     champion: Comparison, earlier: Sequence[Earlier], settings: GateSettings
 ) -> _Finding:
-    against = _rival("the champion", champion, settings)
+    against = _rival(None, champion, settings)
     if against is None:
-        return _too_few(champion.difference, settings, by=" by both")
+        return _too_few(champion.difference, settings, both=True)
     if against.difference.high < 0:
         return _Finding(False, "worse than the champion", _worse(against))
+    if against.challenger.low <= 0:
+        return _by_chance(against.challenger, champion.challenger)
     recent = [
-        _rival(f"version {shown(one.version)}", one.comparison, settings)
+        _rival(one.version, one.comparison, settings)
         for one in earlier
         if one.nights_ago <= settings.nights
     ]
@@ -198,11 +246,13 @@ def _not_first(
     if above:
         best = min(above, key=lambda one: one.difference.value)
         return _Finding(False, "below the best", _below(best, settings))
-    text = (
-        f"tau {_number(against.rival.value)} -> {_number(against.challenger.value)} "
-        f"{_on_votes(against.votes)}"
+    reason = message(
+        "not_worse",
+        before=against.rival.value,
+        tau=against.challenger.value,
+        votes=_on_votes(against.votes),
     )
-    return _Finding(True, "not worse", text)
+    return _Finding(True, "not worse", reason)
 
 
 def _is_below(difference: Estimate, settings: GateSettings) -> bool:
@@ -211,7 +261,7 @@ def _is_below(difference: Estimate, settings: GateSettings) -> bool:
     return -difference.value > allowed + _ROUNDING
 
 
-def _rival(name: str, comparison: Comparison, settings: GateSettings) -> _Rival | None:
+def _rival(version: str | None, comparison: Comparison, settings: GateSettings) -> _Rival | None:
     """The figures of a comparison, or None where it rests on too few votes to show anything."""
     votes = comparison.difference
     ours, theirs = comparison.challenger.deciding, comparison.champion.deciding
@@ -219,50 +269,57 @@ def _rival(name: str, comparison: Comparison, settings: GateSettings) -> _Rival 
         return None
     if votes.n_votes < settings.fewest_votes:
         return None
-    return _Rival(name, votes, ours, theirs, votes.deciding)
+    return _Rival(version, votes, ours, theirs, votes.deciding)
 
 
-def _too_few(votes: VoteTau, settings: GateSettings, *, by: str = "") -> _Finding:
-    judged = plural(votes.n_votes, "held-out vote")
+def _too_few(votes: VoteTau, settings: GateSettings, *, both: bool = False) -> _Finding:
+    judged = message("judged_votes", count=votes.n_votes)
     if votes.n_left_out > 0:
-        every = plural(votes.n_votes + votes.n_left_out, "held-out vote")
-        judged = f"{votes.n_votes:,} of {every}"
-    text = f"only {judged} could be judged{by}, and {settings.fewest_votes:,} are needed"
-    return _Finding(False, "too few votes", text)
+        every = votes.n_votes + votes.n_left_out
+        judged = message("judged_of_votes", count=votes.n_votes, every=every)
+    needed = settings.fewest_votes
+    if both:
+        reason = message("too_few_judged_by_both", judged=judged, needed=needed)
+    else:
+        reason = message("too_few_judged", judged=judged, needed=needed)
+    return _Finding(False, "too few votes", reason)
 
 
-def _worse(against: _Rival) -> str:
-    return (
-        f"worse than the champion by {_number(-against.difference.value)} (at least "
-        f"{_number(-against.difference.high)} with {_percent(against.votes.level)} confidence) "
-        f"{_on_votes(against.votes)}"
+def _worse(against: _Rival) -> Sentence:
+    return message(
+        "worse_than_champion",
+        drop=-against.difference.value,
+        least=-against.difference.high,
+        percent=100 * against.votes.level,
+        votes=_on_votes(against.votes),
     )
 
 
-def _below(best: _Rival, settings: GateSettings) -> str:
-    return (
-        f"tau {_number(best.challenger.value)} is {_number(-best.difference.value)} below "
-        f"{_number(best.rival.value)} of {best.name}, the best of the last "
-        f"{plural(settings.nights, 'night')}, {_on_votes(best.votes)}"
+def _below(best: _Rival, settings: GateSettings) -> Sentence:
+    rival = message("the_champion")
+    if best.version is not None:
+        rival = message("the_version", version=best.version)
+    return message(
+        "below_the_best",
+        tau=best.challenger.value,
+        drop=-best.difference.value,
+        best=best.rival.value,
+        rival=rival,
+        nights=settings.nights,
+        votes=_on_votes(best.votes),
     )
 
 
-def _on_votes(votes: VoteTau) -> str:
+def _on_votes(votes: VoteTau) -> Sentence:
     """Say on how many votes, of how many people, and what became of the others."""
-    text = f"on {plural(votes.n_votes, 'held-out vote')}"
+    said = message("on_votes", count=votes.n_votes)
     asides = []
     if votes.by_person is not None:
-        text = f"{text} of {plural(votes.n_people, 'person', 'people')}"
+        said = message("on_votes_of_people", count=votes.n_votes, people=votes.n_people)
         if votes.n_nameless > 0:
-            asides.append(f"{votes.n_nameless:,} without a name count as one more")
+            asides.append(message("nameless_votes", count=votes.n_nameless))
     if votes.n_left_out > 0:
-        asides.append(f"{votes.n_left_out:,} left out, on items without a score")
-    return f"{text} ({'; '.join(asides)})" if asides else text
-
-
-def _number(value: float) -> str:
-    return f"{round(value, 3) + 0.0:.3f}"  # no -0.000
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:g} %"
+        asides.append(message("unscored_votes", count=votes.n_left_out))
+    if not asides:
+        return said
+    return made(f"{said} ({'; '.join(asides)})", said.code, said.fields | {"asides": asides})

@@ -21,6 +21,7 @@ import pandas as pd
 from tasks.discover import Source
 from tasks.formats import table_format
 from tasks.limits import check_text_size
+from tasks.messages import message
 from tasks.read import (
     VOTED,
     ReadError,
@@ -35,12 +36,12 @@ from tasks.store import Store
 from urlr.arrays import Mask
 from urlr.errors import UrlrError, VoteError
 from urlr.features import feature_table
-from urlr.ids import plural, positions, read_ids, shown, shown_some
+from urlr.ids import positions, read_ids
 from urlr.votes import vote_table
 
-LATER, UNDATED = "cast after the night asked for", "without a time, and a night was asked for"
+LATER, UNDATED = message("cast_later"), message("undated")
 """Why rows do not count in a night of the past."""
-DELIVERED_TWICE = "in a dump that holds the same bytes as another"
+DELIVERED_TWICE = message("delivered_twice")
 """Why rows do not count that were counted already."""
 
 FEWEST_REPEATED = 10
@@ -127,9 +128,12 @@ def gather_features(
         columns = columns or set(table.columns)
         if differing := sorted(str(name) for name in columns ^ set(table.columns)):
             raise ReadError(
-                f"{store.address(part.key)} does not have the columns of "
-                f"{store.address(parts[0].key)} ({shown(', '.join(differing), 120)}); all files of "
-                "a folder of features are parts of one table."
+                message(
+                    "parts_differ",
+                    path=store.address(part.key),
+                    first=store.address(parts[0].key),
+                    columns=", ".join(differing),
+                )
             )
         rows = pd.DataFrame(table[_among(table["item"], named)])
         if len(rows):  # parts about other items do not decide on the type of these
@@ -140,8 +144,12 @@ def gather_features(
     tables = [pd.DataFrame(table[_among(table["item"], items)]) for table in tables]
     if not any(map(len, tables)):
         raise ReadError(
-            f"{_addresses(store, parts)} has features of none of the {len(items):,} items voted "
-            f"on, such as {shown_some(items[:3].tolist())}; ids must be the same in both."
+            message(
+                "no_item_has_features",
+                path=_addresses(store, parts),
+                count=len(items),
+                items=items[:3].tolist(),
+            )
         )
     return votes, pd.concat([table for table in tables if len(table)], ignore_index=True)
 
@@ -197,14 +205,19 @@ def rows_of_dump(
     try:
         vote_table(frame.head(0))  # the columns
     except VoteError as error:
-        raise ReadError(f"{address}: {error}") from None
+        raise ReadError(error.sentence.at(address)) from None
     if "attribute" in frame:
         others = frame["attribute"].dropna().astype(str)
         others = others[others != attribute]
         if len(others):
             raise ReadError(
-                f"{address}: {plural(len(others), 'row is', 'rows are')} about "
-                f"{shown(others.iloc[0])}, not {shown(attribute)}; move them to their own folder."
+                message(
+                    "rows_of_another_attribute",
+                    path=address,
+                    count=len(others),
+                    other=others.iloc[0],
+                    attribute=attribute,
+                )
             )
         frame = frame.drop(columns="attribute")  # other dumps may do without
     own = {name: f"{name}_given" for name in ("dump", "row")}
@@ -216,12 +229,10 @@ def _truth(store: Store, part: Source) -> pd.DataFrame:
     address = store.address(part.key)
     table = _table(store, part)
     if lacking := sorted({"item", "score"} - set(table.columns)):
-        raise ReadError(
-            f"{address} has no column {' and no '.join(lacking)}; true scores are kept as item "
-            "and score."
-        )
+        columns = " and no ".join(lacking)
+        raise ReadError(message("truth_lacks_columns", path=address, columns=columns))
     if not (pd.api.types.is_numeric_dtype(table["score"]) or table["score"].isna().all()):
-        raise ReadError(f"{address} has true scores that are no numbers; mend the column score.")
+        raise ReadError(message("truth_is_no_number", path=address))
     return pd.DataFrame(table[["item", "score"]]).dropna()
 
 
@@ -278,10 +289,7 @@ def up_to(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """The votes cast up to a moment, and how many others there are, by reason."""
     if times is None:
-        raise UrlrError(
-            "the votes have no column `time`, so that a night of the past cannot be told; "
-            "run without --as-of."
-        )
+        raise UrlrError(message("votes_without_time"))
     undated, later = times.isna(), times > as_of
     left_out = {LATER: int(later.sum()), UNDATED: int(undated.sum())}
     kept = pd.DataFrame(votes[~(undated | later)])
@@ -307,8 +315,10 @@ def _among(items: pd.Series[Any], named: pd.Index[Any]) -> Mask:
 
 
 def _addresses(store: Store, parts: Sequence[Source]) -> str:
-    more = f" (and {plural(len(parts) - 1, 'other part')})" if len(parts) > 1 else ""
-    return f"{store.address(parts[0].key)}{more}"
+    first = store.address(parts[0].key)
+    if len(parts) == 1:
+        return first
+    return message("part_and_others", path=first, others=len(parts) - 1)
 
 
 def _items(votes: pd.DataFrame) -> pd.Index[Any]:

@@ -38,7 +38,7 @@ def judged_by(
     try:
         judge = urlr.fit(split.train, features, **chosen)
     except (VoteError, FeatureError) as error:
-        return Judgement(None, (), None, str(error))
+        return Judgement(None, (), None, error.sentence)
     ours = judgement_of(judge, split, features, level=level)
     others = baselines_of(split, features, seed=settings.seed)
     return replace(ours, methods=(*ours.methods, *others))

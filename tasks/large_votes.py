@@ -31,6 +31,7 @@ from tasks.gather import (
     up_to,
 )
 from tasks.limits import check_text_size
+from tasks.messages import message
 from tasks.parquet_limits import check_decoded, damaged
 from tasks.partitions import stored_file, stored_parquet
 from tasks.read import VOTED, ReadError, kind_of_ids, parquet_frame, table_of, with_numbers
@@ -38,7 +39,8 @@ from tasks.split import scattered
 from tasks.store import Store
 from urlr.errors import VoteError
 from urlr.ids import read_coded_ids, sorted_uniques
-from urlr.votes import vote_table
+from urlr.spelling import known_name
+from urlr.votes import COLUMNS, vote_table
 
 PIECE = 1 << 20
 """Rows of a piece at most; reading such a one and giving verdicts on it took 400 MB."""
@@ -47,9 +49,6 @@ SAMPLE = 1_000_000
 
 _BATCH = 1 << 17
 _SPAN = 1 << 24
-_COLUMNS = frozenset(
-    {*VOTED, "outcome", "weight", "annotator", "time", "vote_id", "left", "seconds", "attribute"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ def survey(
         for piece in look.sample
     ]
     times = [piece for look in looks for piece in look.times]
-    left_out = {DELIVERED_TWICE: sum(again.values())} if again else {}
+    left_out: dict[str, int] = {DELIVERED_TWICE: sum(again.values())} if again else {}
     for look in looks:
         for reason, count in look.left_out.items():
             left_out[reason] = left_out.get(reason, 0) + count
@@ -233,8 +232,12 @@ def _check_one_type(store: Store, looks: list[_Look], name: str) -> None:
     whole = {look.whole[name]: look.dump for look in looks if name in look.whole}
     if len(whole) > 1:
         raise ReadError(
-            f"{name} is a whole number in {store.address(whole[True].key)} and something else in "
-            f"{store.address(whole[False].key)}; among so many votes, save it as one type."
+            message(
+                "names_of_two_types",
+                column=name,
+                whole=store.address(whole[True].key),
+                other=store.address(whole[False].key),
+            )
         )
 
 
@@ -276,13 +279,13 @@ def _tables(store: Store, dump: Source) -> Iterator[pd.DataFrame]:
         for start in range(0, max(1, len(whole)), PIECE):
             yield whole.iloc[start : start + PIECE].reset_index(drop=True)
         return
-    with stored_parquet(store, dump, where, n_columns=len(_COLUMNS)) as file:
+    with stored_parquet(store, dump, where, n_columns=len(COLUMNS)) as file:
         names = file.schema_arrow.names
         try:
             vote_table(pd.DataFrame(columns=pd.Index(names)))
         except VoteError as error:
-            raise ReadError(f"{where}: {error}") from None
-        wanted = [name for name in names if name in _COLUMNS]
+            raise ReadError(error.sentence.at(where)) from None
+        wanted = [name for name in names if known_name(name, COLUMNS) in COLUMNS]
         check_decoded(stored_file(store, dump), file.metadata, where, columns=set(wanted))
         held: list[pa.RecordBatch] = []
         n_given = 0

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from tasks.messages import message
 from tasks.store import Exists, NotThere, Store, StoreError, Unreachable
 from urlr.errors import UrlrError
-from urlr.ids import shown
 
 SECONDS = 120.0
 """How long a lease lasts without being renewed; a killed night delays the next by this."""
@@ -152,10 +152,12 @@ class Lease:
             raise self._ran_out()
         newest = max(_numbers(self._store), default=0)
         if newest > self.number:
-            raise self._lost(f"was followed by {_key(newest)}")
+            raise LeaseLost(
+                message("lease_followed", path=self._store.address(self.key), next=_key(newest))
+            )
         held = _record(self._store, self.number)
         if held is None or held.token != self._record.token:
-            raise self._lost("was removed by somebody")
+            raise LeaseLost(message("lease_removed", path=self._store.address(self.key)))
         if self._has_run_out():  # while the store was asked
             raise self._ran_out()
 
@@ -164,12 +166,12 @@ class Lease:
         return time.monotonic() > self._ends or _now() > self._record.expires
 
     def _ran_out(self) -> LeaseLost:
-        why = f" (it could not be renewed: {self._trouble})" if self._trouble else ""
-        return self._lost(f"ran out at {_shown_time(self.expires)}{why}")
-
-    def _lost(self, how: str) -> LeaseLost:
-        where = self._store.address(self.key)
-        return LeaseLost(f"the lease {where} {how}; nothing more is published, start again.")
+        where, expires = self._store.address(self.key), self.expires
+        if not self._trouble:
+            return LeaseLost(message("lease_ran_out", path=where, expires=expires))
+        return LeaseLost(
+            message("lease_not_renewed", path=where, expires=expires, why=self._trouble)
+        )
 
     def start(self) -> None:
         """Begin to renew it in the background."""
@@ -187,7 +189,7 @@ class Lease:
             if self._is_ours():
                 self._free()
         except (StoreError, LeaseError) as error:
-            _log.warning("the lease could not be released and will run out: %s", error)
+            _log.warning(message("lease_not_released", why=error.sentence))
 
     def _free(self) -> None:
         try:
@@ -207,7 +209,7 @@ class Lease:
                 self._trouble = ""
             except (StoreError, LeaseError) as error:
                 self._trouble = str(error).partition("; ")[0].rstrip(".")
-                _log.warning("the lease could not be renewed, trying again: %s", error)
+                _log.warning(message("renewing_failed", why=error.sentence))
 
     def _is_ours(self) -> bool:
         held = _record(self._store, self.number)
@@ -237,14 +239,9 @@ def taken(
         The store ignores conditional writes, or a lease in it cannot be read.
     """
     if not seconds > 0 or not grace >= 0:
-        raise LeaseError(
-            f"a lease of {seconds} seconds, grace {grace}, is not possible; give more."
-        )
+        raise LeaseError(message("lease_too_short", seconds=seconds, grace=grace))
     if not store.probe_conditional_writes(LEASE):
-        raise LeaseError(
-            f"the store {shown(store.url, 200)} ignores conditional writes, so that two nights "
-            "could hold it at once; use another store."
-        )
+        raise LeaseError(message("conditional_writes_ignored", store=store.url))
     lease = _take(store, holder, seconds, grace)
     try:
         lease.start()
@@ -284,18 +281,12 @@ def _take(store: Store, holder: Holder, seconds: float, grace: float) -> Lease:
             lease.release()
             raise
         return lease
-    raise LeaseHeld(
-        f"the store {shown(store.url, 200)} is wanted by many at once; start again later."
-    )
+    raise LeaseHeld(message("store_wanted_by_many", store=store.url))
 
 
 def _held(store: Store, record: Record, grace: float) -> LeaseHeld:
     until = record.expires + timedelta(seconds=grace)
-    return LeaseHeld(
-        f"the store {shown(store.url, 200)} is held by run {shown(record.run)} on "
-        f"{shown(record.host)} (process {record.pid}) since {_shown_time(record.started)}, until "
-        f"{_shown_time(until)} unless renewed; wait for it to end, or start again after that."
-    )
+    return LeaseHeld(message("store_held", store=store.url, holder=record, until=until))
 
 
 def _prune(store: Store, newest: int) -> None:
@@ -304,7 +295,7 @@ def _prune(store: Store, newest: int) -> None:
             if number < newest - KEPT:
                 store.remove(_key(number))
     except StoreError as error:
-        _log.warning("old leases were not removed: %s", error)
+        _log.warning(message("old_leases_not_removed", why=error.sentence))
 
 
 def _key(number: int) -> str:
@@ -324,14 +315,8 @@ def _record(store: Store, number: int) -> Record | None:
         return None
     except ValueError:
         pass
-    raise LeaseError(
-        f"{store.address(_key(number))} is not a lease; remove it if no night is running."
-    )
+    raise LeaseError(message("not_a_lease", path=store.address(_key(number))))
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _shown_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -10,11 +10,11 @@ import gzip
 import io
 import os
 import zlib
-from typing import NoReturn
 
 from tasks.formats import shown_path
+from tasks.messages import message
 from urlr.errors import UrlrError
-from urlr.ids import plural
+from urlr.sentence import Sentence
 
 LARGEST_TEXT = 1 << 28
 """Most bytes of a file of text, packed or not: 256 MB, so about 1 GB of memory, for reading 76 MB
@@ -40,24 +40,28 @@ class ReadError(UrlrError):
     """A file cannot be read; the text says which, what is wrong, and what to do."""
 
 
-def refuse(path: str | os.PathLike[str], wrong: str, remedy: str) -> NoReturn:
-    """Raise a ReadError about a file."""
-    raise ReadError(f"{shown_path(path)} {wrong}; {remedy}.") from None
-
-
 def check_text_size(
     size: int, path: str | os.PathLike[str], *, most: int = LARGEST_TEXT, packed: bool = False
 ) -> None:
     """Refuse a file of text that is too large, best before it is read."""
-    if size > most:
-        remedy = "save it as Parquet, or in several files"
-        what = f"has {size:,} bytes{' packed' if packed else ''}, a file of text may have {most:,}"
-        refuse(path, what, remedy if most == LARGEST_TEXT else "check that it is the right file")
+    if size <= most:
+        return
+    where, remedy = shown_path(path), _remedy(most)
+    if packed:
+        raise ReadError(
+            message("packed_text_too_large", path=where, size=size, most=most, remedy=remedy)
+        )
+    raise ReadError(message("text_too_large", path=where, size=size, most=most, remedy=remedy))
+
+
+def _remedy(most: int) -> Sentence:
+    """What to do about a file of text that is larger than this."""
+    return message("use_parquet") if most == LARGEST_TEXT else message("right_file")
 
 
 def unpacked(data: bytes, path: str | os.PathLike[str], *, most: int = LARGEST_TEXT) -> bytes:
     """What a gzip file holds, as long as that is no more than `most` and it grows as text does."""
-    source = io.BytesIO(data)
+    where, source = shown_path(path), io.BytesIO(data)
     pieces: list[bytes] = []
     size = 0
     try:
@@ -66,28 +70,26 @@ def unpacked(data: bytes, path: str | os.PathLike[str], *, most: int = LARGEST_T
                 pieces.append(piece)
                 size += len(piece)
                 if size > _UNJUDGED and size > _RATIO * source.tell():
-                    refuse(
-                        path,
-                        f"is {len(data):,} bytes of gzip that unpack to more than {size:,}, over "
-                        f"{_RATIO} times as much as was unpacked, which no votes or features do",
-                        "see who wrote it, or unpack it if it is meant so",
+                    raise ReadError(
+                        message("gzip_bomb", path=where, packed=len(data), size=size, times=_RATIO)
                     )
                 if size > most:
-                    remedy = "save it as Parquet, or in several files"
-                    if most != LARGEST_TEXT:
-                        remedy = "check that it is the right file"
-                    refuse(
-                        path,
-                        f"is {len(data):,} bytes of gzip that unpack to more than the {most:,} a "
-                        "file of text may have",
-                        remedy,
+                    raise ReadError(
+                        message(
+                            "unpacked_text_too_large",
+                            path=where,
+                            packed=len(data),
+                            most=most,
+                            remedy=_remedy(most),
+                        )
                     )
     except (OSError, EOFError, zlib.error):
-        what = "is cut off or damaged" if data[:2] == _GZIP else "is not gzip"
-        refuse(path, what, "copy it again, or name it without .gz if it is not compressed")
+        if data[:2] == _GZIP:
+            raise ReadError(message("damaged_gzip", path=where)) from None
+        raise ReadError(message("not_gzip", path=where)) from None
     whole = b"".join(pieces)
     if whole[:2] == _GZIP:
-        refuse(path, "is packed with gzip twice", "unpack it once")
+        raise ReadError(message("gzip_twice", path=where))
     return whole
 
 
@@ -99,10 +101,14 @@ def check_lines(data: bytes, path: str | os.PathLike[str]) -> None:
         if end < 0:
             after = data.find(b"\n", start)
             size = (len(data) if after < 0 else after) - start
-            refuse(
-                path,
-                f"has {size:,} bytes in line {line:,}, a line may have {LONGEST_LINE:,}",
-                "check that each row ends with a line break",
+            raise ReadError(
+                message(
+                    "line_too_long",
+                    path=shown_path(path),
+                    size=size,
+                    line=line,
+                    most=LONGEST_LINE,
+                )
             )
         line += data.count(b"\n", start, end + 1)
         start = end + 1
@@ -111,8 +117,6 @@ def check_lines(data: bytes, path: str | os.PathLike[str]) -> None:
 def check_columns(count: int, path: str | os.PathLike[str]) -> None:
     """Refuse a table with too many columns."""
     if count > MOST_COLUMNS:
-        refuse(
-            path,
-            f"has {plural(count, 'column')}, a table may have {MOST_COLUMNS:,}",
-            "drop what is not needed, or keep numbers in one list column `embedding`",
+        raise ReadError(
+            message("too_many_columns", path=shown_path(path), count=count, most=MOST_COLUMNS)
         )

@@ -28,24 +28,19 @@ from tasks.freshness import (
 )
 from tasks.gate import GateSettings
 from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
+from tasks.messages import message
 from tasks.regression import regressed
 from tasks.results import Entry, Night, Outcome
 from urlr.errors import UrlrError
 from urlr.ids import shown
+from urlr.votes import REASONS
 
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 TEXTFILE = "urlr.prom"
 _FATES = ("used", "ties", "skipped", "rejected")
 _OUTCOMES: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
-_SKIPPED = {
-    "skipped by the annotator",
-    "weight 0",
-    "ties are left out",
-    LATER,
-    UNDATED,
-    DELIVERED_TWICE,
-}
-"""Reasons for which rows are skipped; all others reject them."""
+_SKIPPED = {*REASONS[1:4], LATER, UNDATED, DELIVERED_TWICE}
+"""Reasons for which rows are skipped, the method's first ones among them; others reject them."""
 _OTHER = "other"
 _LONGEST = 80
 """Signs of a label's value."""
@@ -182,11 +177,8 @@ def write_textfile(data: bytes, directory: Path, *, name: str = TEXTFILE) -> Pat
             os.fsync(file.fileno())
         hidden.replace(target)
     except OSError as error:
-        why = shown(error.strerror or error, 200)
-        failure = MetricsError(
-            f"{shown(target, 200)} cannot be written: {why}; make the directory, or give "
-            "metrics_dir another that this user may write to."
-        )
+        why = error.strerror or str(error)
+        failure = MetricsError(message("metrics_not_written", path=str(target), why=why))
     else:
         return target
     finally:

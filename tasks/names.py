@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from tasks.messages import message
 from urlr.errors import UrlrError
-from urlr.ids import shown
 
 LONGEST = 180
 """Most signs of a name; file systems and the registry take 255, and endings need room."""
@@ -34,19 +34,16 @@ def encoded(attribute: str) -> str:
         A part is empty, `.` or `..`; a sign is not printable; or the name would be too long.
     """
     for part in attribute.split("/"):
-        if part in ("", ".", ".."):
-            what = f"a part of its name is {part!r}" if part else "a part of its name is empty"
-            raise AttributeNameError(f"attribute {shown(attribute)}: {what}; rename its directory.")
+        if not part:
+            raise AttributeNameError(message("empty_name_part", attribute=attribute))
+        if part in (".", ".."):
+            raise AttributeNameError(message("odd_name_part", attribute=attribute, part=part))
         if part != part.strip() or any(unicodedata.category(sign) in _UNSEEN for sign in part):
-            raise AttributeNameError(
-                f"attribute {shown(attribute)}: its name begins or ends with a space or holds a "
-                "sign that cannot be seen; rename its directory."
-            )
+            raise AttributeNameError(message("unseen_sign_in_name", attribute=attribute))
     name = ".".join(_encoded_part(part) for part in attribute.split("/"))
     if len(name) > LONGEST:
         raise AttributeNameError(
-            f"attribute {shown(attribute)}: its name takes {len(name)} signs when stored, at most "
-            f"{LONGEST} are possible; give its directory a shorter name."
+            message("name_too_long", attribute=attribute, signs=len(name), most=LONGEST)
         )
     return name
 
@@ -68,7 +65,7 @@ def decoded(name: str) -> str:
         if encoded(attribute) != name:
             raise ValueError
     except (ValueError, AttributeNameError):
-        raise AttributeNameError(f"{shown(name)} is not the name of an attribute.") from None
+        raise AttributeNameError(message("not_an_attribute", name=name)) from None
     return attribute
 
 

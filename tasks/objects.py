@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import gettempdir
+from typing import TypeVar
 from urllib.parse import quote
 
 from tasks.formats import shown_path
+from tasks.messages import message
 from urlr.errors import UrlrError
-from urlr.ids import shown
+from urlr.sentence import Sentence, made
 
 _SECRETS = {
     "AWS_SECRET_ACCESS_KEY": 4,
@@ -43,8 +45,8 @@ _UNLINKABLE = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXD
 class StoreError(UrlrError):
     """The store cannot do what was asked; the text says where, why, and what to do."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(redacted(text))
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(redacted(sentence))
 
 
 class NotThere(StoreError):  # noqa: N818 - says what was found, as do the next three
@@ -91,8 +93,21 @@ Listing = list[Found]
 Names = list[str]
 
 
-def redacted(text: str) -> str:
+Text = TypeVar("Text", str, Sentence)
+
+
+def redacted(text: Text) -> Text:
     """The text without the credentials of this process and without any in an address."""
+    if isinstance(text, Sentence):
+        fields = {
+            name: redacted(value) if isinstance(value, str) else value
+            for name, value in text.fields.items()
+        }
+        return made(_redacted(text), text.code, fields)
+    return _redacted(text)
+
+
+def _redacted(text: str) -> str:
     for name, shortest in _SECRETS.items():
         value = os.environ.get(name, "")
         if len(value) >= shortest:
@@ -105,35 +120,30 @@ def checked_address(address: str) -> str:
     """The address, if it can be shown and kept: Prefect keeps what flows are called with."""
     rest = address.partition("://")[2]
     if _USERINFO.search(address) or "@" in rest.partition("/")[0]:
-        raise StoreError(
-            "the address holds a user name or a password; give s3://bucket/prefix, and credentials "
-            "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-        )
+        raise StoreError(message("address_with_password"))
     return address
 
 
 def checked_key(key: str) -> str:
     """The key, if it names an object in the store and cannot climb out of it."""
     wrong = _wrong_with(key)
-    if wrong:
-        raise StoreError(
-            f"the key `{shown(key, 200)}` {wrong}; use names with single slashes between them."
-        )
+    if wrong is not None:
+        raise StoreError(message("bad_key", key=key, wrong=wrong))
     return key
 
 
-def _wrong_with(key: str) -> str | None:
+def _wrong_with(key: str) -> Sentence | None:
     parts = key.split("/")
     if not key:
-        return "is empty"
+        return message("empty_key")
     if key.startswith("/"):
-        return "begins with a slash"
+        return message("key_begins_with_slash")
     if "\\" in key:
-        return "holds a backslash"
+        return message("key_with_backslash")
     if any(part in ("", ".", "..") for part in parts):
-        return "has a part that is empty, `.` or `..`"
+        return message("key_with_odd_part")
     if any(ord(sign) < 32 or ord(sign) == 127 or 0xD800 <= ord(sign) < 0xE000 for sign in key):
-        return "holds a control sign or half a sign"
+        return message("key_with_control_sign")
     return None
 
 
@@ -147,28 +157,25 @@ def is_hidden(key: str) -> bool:
     return _OURS.fullmatch(key.rpartition("/")[2]) is not None
 
 
-def no_room_apart(error: OSError) -> str:
+def no_room_apart(error: OSError) -> Sentence:
     """What is said where a temporary file cannot be written, which lies on this machine."""
-    return (
-        f"temporary files cannot be written at {shown(gettempdir(), 200)}: "
-        f"{shown(error.strerror or error, 200)}; make room there, or set TMPDIR to another "
-        "directory."
-    )
+    why = error.strerror or str(error)
+    return message("no_room_for_temporary_files", place=gettempdir(), why=why)
 
 
 def differs(address: str) -> Exists:
     """The error of a create that met other bytes."""
-    return Exists(f"{address} is there already and holds other data; nothing was written.")
+    return Exists(message("holds_other_data", path=address))
 
 
 def missing(address: str) -> NotThere:
     """The error of a read that met nothing."""
-    return NotThere(f"there is no object {address}; list the store again.")
+    return NotThere(message("no_such_object", path=address))
 
 
 def changed(address: str) -> Changed:
     """The error of a read that met another object than was listed."""
-    return Changed(f"{address} changed after it was listed; run it again.")
+    return Changed(message("changed_after_listing", path=address))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +193,7 @@ class Directory:
         try:
             return list(self._below(prefix, frozenset()))
         except OSError as error:
-            failure = self._failure(prefix, "cannot be listed", error)
+            failure = self._failure(prefix, message("cannot_list"), error)
         raise failure
 
     def half_written(self, prefix: str) -> Listing:
@@ -206,7 +213,7 @@ class Directory:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            failure = self._failure(prefix, "cannot be listed", error)
+            failure = self._failure(prefix, message("cannot_list"), error)
         raise failure
 
     def _below(self, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
@@ -236,7 +243,7 @@ class Directory:
         except (FileNotFoundError, NotADirectoryError):
             failure: StoreError = missing(self.address(key))
         except OSError as error:
-            failure = self._failure(key, "cannot be looked at", error)
+            failure = self._failure(key, message("cannot_look_at"), error)
         raise failure
 
     def read(self, key: str, etag: str | None, span: tuple[int, int] | None = None) -> bytes:
@@ -251,7 +258,7 @@ class Directory:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             failure: StoreError = missing(self.address(key))
         except OSError as error:
-            failure = self._failure(key, "cannot be read", error)
+            failure = self._failure(key, message("cannot_read"), error)
         else:
             if etag is None or etag == before == after:
                 return data
@@ -272,7 +279,7 @@ class Directory:
                     _sync_directory(hidden.parent)
                     return
         except OSError as error:
-            failure = self._failure(key, "cannot be written", error)
+            failure = self._failure(key, message("cannot_write"), error)
         raise failure
 
     def _holds(self, key: str, data: bytes) -> bool:
@@ -289,7 +296,7 @@ class Directory:
                 _sync_directory(hidden.parent)
                 return
         except OSError as error:
-            failure = self._failure(key, "cannot be written", error)
+            failure = self._failure(key, message("cannot_write"), error)
         raise failure
 
     def may_write(self, key: str) -> bool:
@@ -305,7 +312,7 @@ class Directory:
         except NotADirectoryError:
             return
         except OSError as error:
-            failure = self._failure(key, "cannot be removed", error)
+            failure = self._failure(key, message("cannot_remove"), error)
         raise failure
 
     def clear(self, prefix: str) -> None:
@@ -316,24 +323,21 @@ class Directory:
         except FileNotFoundError:
             return
         except OSError as error:
-            failure = self._failure(prefix, "cannot be removed", error)
+            failure = self._failure(prefix, message("cannot_remove"), error)
         raise failure
 
-    def _failure(self, key: str, what: str, error: OSError) -> StoreError:
+    def _failure(self, key: str, what: Sentence, error: OSError) -> StoreError:
         where = self.address(key)
         if isinstance(error, PermissionError) and error.filename2 is None:
-            return StoreError(f"{where} {what}: access was denied; check its permissions.")
+            return StoreError(message("permission_denied", path=where, what=what))
         if isinstance(error, FileExistsError | NotADirectoryError | IsADirectoryError):
-            return StoreError(
-                f"{where} {what}: a file and a directory want one name; move one of them."
-            )
+            return StoreError(message("file_and_directory", path=where, what=what))
         if error.filename2 is not None and error.errno in _UNLINKABLE:
-            return UnsupportedError(
-                f"{where} {what}: its file system cannot link files; keep the store on another."
-            )
-        why = shown(error.strerror or error, 200)
-        todo = "make room on that disk" if error.errno in FULL else "check the disk and the path"
-        return StoreError(f"{where} {what}: {why}; {todo}.")
+            return UnsupportedError(message("files_cannot_be_linked", path=where, what=what))
+        why = error.strerror or str(error)
+        if error.errno in FULL:
+            return StoreError(message("disk_full", path=where, what=what, why=why))
+        return StoreError(message("disk_failed", path=where, what=what, why=why))
 
 
 class _Hidden:

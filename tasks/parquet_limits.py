@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from tasks.limits import LARGEST_TEXT, MOST_COLUMNS, check_columns, refuse
-from urlr.ids import plural, shown
+from tasks.formats import shown_path
+from tasks.limits import LARGEST_TEXT, MOST_COLUMNS, ReadError, check_columns
+from tasks.messages import message
 
 LARGEST_TABLE = 1 << 32
 """Most bytes that a Parquet file may decode to: 4 GB, some 80 million votes."""
@@ -57,11 +58,14 @@ def parquet_file(source: Any, path: Path, **options: Any) -> Any:
         file = pa.parquet.ParquetFile(source, thrift_container_size_limit=_ELEMENTS, **options)
     except (pa.ArrowException, OSError, ValueError) as error:
         if "Exceeded size limit" in str(error):
-            refuse(
-                path,
-                f"has more than {MOST_COLUMNS:,} columns, or {_ELEMENTS:,} row groups",
-                "drop what is not needed, or keep numbers in one list column `embedding`",
-            )
+            raise ReadError(
+                message(
+                    "footer_too_long",
+                    path=shown_path(path),
+                    columns=MOST_COLUMNS,
+                    groups=_ELEMENTS,
+                )
+            ) from None
         damaged(path, error)
     check_columns(len(file.schema_arrow.names), path)
     return file
@@ -76,7 +80,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 def damaged(path: Path, error: Exception) -> NoReturn:
     """Refuse a file that cannot be decoded."""
-    refuse(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+    raise ReadError(message("damaged_parquet", path=shown_path(path), why=str(error))) from None
 
 
 def check_decoded(
@@ -138,11 +142,14 @@ class _Total:
             self.refuse(column, LARGEST_TABLE, values)
 
     def refuse(self, column: str, most: int, values: int) -> NoReturn:
-        refuse(
-            self.path,
-            f"decodes to more than {most:,} bytes, the most a table may, at the "
-            f"{plural(values, 'value')} of a row group's column {shown(column.split('.')[0])}",
-            "drop that column if it is not needed, or write several files",
+        raise ReadError(
+            message(
+                "decodes_to_too_much",
+                path=shown_path(self.path),
+                most=most,
+                values=values,
+                column=column.split(".")[0],
+            )
         )
 
 

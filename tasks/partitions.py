@@ -20,14 +20,15 @@ import pyarrow.parquet
 
 from tasks.discover import Source
 from tasks.formats import shown_path, table_format
-from tasks.limits import MOST_COLUMNS, check_text_size, refuse
+from tasks.limits import MOST_COLUMNS, check_text_size
+from tasks.messages import message
 from tasks.objects import Directory, Found
 from tasks.parquet_limits import check_decoded, damaged, is_list, parquet_file
 from tasks.read import ReadError, features_of, parquet_frame, table_of
 from tasks.store import Store
 from urlr.errors import FeatureError
 from urlr.features import FeatureTable, feature_table
-from urlr.ids import plural, shown_some
+from urlr.ids import shown_some
 
 ROWS = 100_000
 """Most rows of a piece of Parquet."""
@@ -90,13 +91,13 @@ def features_at(place: str | Path) -> Features:
         store = Store.at(path)
         parts = tuple(store.list())
         if not parts:
-            raise ReadError(f"{shown_path(path)} is an empty directory; give a file of features.")
+            raise ReadError(message("empty_directory", path=shown_path(path)))
         for part in parts:
             table_format(part.key, error=ReadError)
         return Features(store, parts)
     table_format(path, error=ReadError)
     if not path.is_file():
-        raise ReadError(f"there is no file {shown_path(path)}; check the path.")
+        raise ReadError(message("no_such_file", path=shown_path(path)))
     return Features(Store.at(path.parent), (Directory(path.parent).find(path.name),))
 
 
@@ -108,7 +109,7 @@ def _features_in_bucket(place: str) -> Features:
         folder = Store.at(above)
         parts = tuple(found for found in folder.list() if found.key == name)
     if not parts:
-        raise ReadError(f"there is nothing at {shown_path(place)}; check the address.")
+        raise ReadError(message("nothing_at_address", path=shown_path(place)))
     for part in parts:
         table_format(part.key, error=ReadError)
     return Features(folder, parts)
@@ -213,9 +214,7 @@ def id_column(items: pd.Index[Any], *, text: bool) -> pa.Array:
     try:
         return pa.array(items, pa.int64())
     except (pa.ArrowException, OverflowError, TypeError):
-        raise FeatureError(
-            "an item id is a whole number beyond 64 bits; save the ids as text."
-        ) from None
+        raise FeatureError(message("id_beyond_64_bits")) from None
 
 
 def _with_columns(table: FeatureTable, piece: Partition) -> FeatureTable:
@@ -224,9 +223,9 @@ def _with_columns(table: FeatureTable, piece: Partition) -> FeatureTable:
         return FeatureTable(table.items, piece.columns, table.values, piece.ignored)
     odd = [name for name in piece.columns if name in table.ignored]
     if odd:
+        where = piece.store.address(piece.found.key)
         raise FeatureError(
-            f"{piece.store.address(piece.found.key)} holds something else than numbers in "
-            f"{plural(len(odd), 'column')} ({shown_some(odd)}); mend or drop them."
+            message("no_numbers_in_columns", path=where, count=len(odd), columns=odd)
         )
     places = pd.Index(table.columns, dtype=object).get_indexer(
         pd.Index(piece.columns, dtype=object)
@@ -249,15 +248,12 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
     with stored_parquet(store, found, where) as file:
         schema = file.schema_arrow
         if "item" not in schema.names:
-            held = shown_some([name for name in schema.names if not name.startswith(_INDEX)], 8)
-            raise ReadError(
-                f"{where} has no column `item` (columns found: {held}); name the column that holds "
-                "the ids `item`."
-            )
+            found_names = [name for name in schema.names if not name.startswith(_INDEX)]
+            raise ReadError(message("no_item_column", path=where, found=shown_some(found_names, 8)))
         metadata = file.metadata
         groups = tuple(metadata.row_group(k).num_rows for k in range(metadata.num_row_groups))
         if not sum(groups):
-            raise ReadError(f"{where} holds no items; check the export that wrote it.")
+            raise ReadError(message("no_rows_in_file", path=where))
         for field in schema:
             if field.name == "item" or field.name.startswith(_INDEX):
                 continue
@@ -275,8 +271,9 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
         repeated = sorted({name for name in columns if columns.count(name) > 1})
         if repeated:
             raise FeatureError(
-                f"{where}: {plural(len(repeated), 'column name appears', 'column names appear')} "
-                f"more than once ({shown_some(repeated)}); rename or drop the repeated columns."
+                message(
+                    "repeated_feature_columns", path=where, count=len(repeated), columns=repeated
+                )
             )
         ids = schema.field("item").type
         whole = pa.types.is_integer(ids) or pa.types.is_floating(ids)
@@ -315,11 +312,14 @@ def _check_lengths(metadata: Any, width: int, where: str) -> None:
             if not chunk.path_in_schema.startswith("embedding."):
                 continue
             if chunk.num_values > rows * max(1, width):
-                refuse(
-                    where,
-                    f"has {chunk.num_values:,} numbers in the `embedding` of {plural(rows, 'row')},"
-                    f" {width:,} a row is the most",
-                    "check the export that wrote it",
+                raise ReadError(
+                    message(
+                        "embedding_too_long",
+                        path=shown_path(where),
+                        numbers=chunk.num_values,
+                        rows=rows,
+                        most=width,
+                    )
                 )
 
 

@@ -6,15 +6,16 @@ changes; a version that was registered by a run that died is found by its key an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 
 from tasks.discover import etags_of
 from tasks.evaluate import Estimate, VoteTau
-from tasks.gate import Earlier, Rule, Verdict, decide
+from tasks.gate import Earlier, Rule, Verdict, about, decide, held
+from tasks.messages import message
 from tasks.read import table_of
-from tasks.registry import Publication, Registry, Verifier, Version
+from tasks.registry import Owner, Publication, Registry, Verifier, Version
 from tasks.registry.alias_history import last_done, withdrawn
 from tasks.report.page_file import PAGE
 from tasks.result_files import EXAMPLES, JUDGE, MODEL, is_the_one
@@ -22,7 +23,7 @@ from tasks.results import Entry, Order, Result, Rival, Trained
 from tasks.shift import Shift, sudden_shift
 from tasks.together import together
 from urlr.errors import UrlrError
-from urlr.ids import plural
+from urlr.sentence import Sentence
 
 
 class PublishError(UrlrError):
@@ -41,6 +42,8 @@ class Desk:
     """Raises if this run may no longer change anything."""
     force: bool = False
     dry: bool = False
+    owner: Owner | None = None
+    """The store that new models belong to."""
 
 
 def rivals(order: Order, desk: Desk) -> tuple[Rival, ...]:
@@ -66,14 +69,13 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     is_live = champion is not None and champion.key == trained.result.key
     move = last_done(model.moves) if model is not None and is_live else None
     if move is not None:  # by a run, or an attempt, that ended before it could say so
-        verdict = Verdict(True, move.why, "not worse", move.forced, False)
+        reason = message("published_before", why=move.why)
+        verdict = Verdict(True, reason, "not worse", move.forced, False)
         trained, replaced = replace(trained, champion=None), move.before
     else:
         compared = next((rival.version for rival in order.rivals if rival.champion), None)
         if (None if champion is None else champion.number) != compared:
-            raise PublishError(
-                f"the champion of {attribute} changed while it was worked on; run it again."
-            )
+            raise PublishError(message("champion_changed", attribute=attribute))
         verdict = _verdict(trained, order, champion, desk)
         replaced = None if champion is None else champion.number
     entry = replace(
@@ -87,7 +89,8 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         rival_lost=verdict.rule == "rival lost" and not verdict.publish,
     )
     if desk.dry:
-        return replace(entry, reason=f"dry run: {verdict.reason}")
+        said = message("dry_run", finding=verdict.reason)
+        return replace(entry, reason=about(verdict.reason, said))
     version = None
     if model is not None:
         version = desk.registry.with_key(attribute, trained.result.key)
@@ -95,7 +98,7 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         described = _described(trained, champion, verdict)
         desk.check()
         publication = _publication(trained, order, desk, described)
-        version = desk.registry.register(publication, to=model)
+        version = desk.registry.register(publication, to=model, owner=desk.owner)
     if verdict.publish:
         desk.verifier.verify(version)
         desk.registry.move(
@@ -151,7 +154,16 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         self_test=result.self_test,
         groups=result.groups,
         size=sum(dump.size for dump in order.inputs.dumps),
+        remarks=(*result.remarks, *_on_features(trained, order)),
     )
+
+
+def _on_features(trained: Trained, order: Order) -> list[Sentence]:
+    """That the feature table is suspect, if there is one and it is."""
+    if not trained.suspect or not order.inputs.features:
+        return []
+    path = order.store.address(order.inputs.features[0].key)
+    return [message("suspect_features", path=path, changes="; ".join(trained.suspect))]
 
 
 def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
@@ -165,47 +177,53 @@ def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
 def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Desk) -> Verdict:
     result = trained.result
     if order.frozen:  # by the settings, which --force does not override
-        reason = "held: the settings freeze this attribute (URLR_FROZEN); it stays as it is"
+        reason = held(message("frozen_by_settings"), force=False)
         return Verdict(False, reason, "frozen", False, False)
     if order.champion_lost:
-        return _held(
-            "held: the registry has lost the champion, and the results after it were held or "
-            "rolled back; put the registry back, or publish by --force",
-            "rival lost",
-            desk,
-        )
+        return _held(message("champion_lost"), "rival lost", desk)
     if champion is not None and order.as_of is not None and desk.night < champion.night:
-        return _held(
-            f"held: the champion, version {champion.number}, is of {champion.night}, newer than "
-            f"the night asked for",
-            "newer champion",
-            desk,
-        )
+        newer = message("newer_champion", version=champion.number, night=champion.night)
+        return _held(newer, "newer champion", desk)
     if champion is not None and (cause := sudden_shift(_shift(trained, champion), order.gate)):
-        remedy = "look at the votes, or publish by --force"
-        return _held(f"held: sudden shift: {cause} ({remedy})", "sudden shift", desk)
+        return _held(message("sudden_shift", cause=cause), "sudden shift", desk)
+    if any(one.code == "features_gone" for one in trained.suspect):
+        return _held(message("sudden_shift", cause=trained.suspect[0]), "sudden shift", desk)
     if result.tau is None:
-        return _held(f"held: could not be judged: {result.unjudged}", "too few votes", desk)
+        return _held(message("not_judged", why=result.unjudged), "too few votes", desk)
     if champion is not None and trained.champion is None:
         place = next(rival.place for rival in order.rivals if rival.champion)
-        return _held(
-            f"held: the judge of the champion, version {champion.number}, is gone, damaged or "
-            f"replaced ({order.store.address(f'{place}/{JUDGE}')}); put it back, or publish by "
-            "--force",
-            "rival lost",
-            desk,
-        )
+        where = order.store.address(f"{place}/{JUDGE}")
+        gone = message("judge_lost", version=champion.number, path=where)
+        return _held(gone, "rival lost", desk)
+    if result.mixed is not None and result.mixed < order.gate.least_mixed:
+        return _held(message("one_sided_votes", share=result.mixed), "one-sided votes", desk)
+    # With features that look broken, chance is no excuse for being worse.
+    rules = replace(order.gate, drop_errors=0.0) if trained.suspect else order.gate
     verdict = decide(
         result.tau,
         trained.champion,
         [Earlier(str(number), ago, one) for number, ago, one in trained.earlier],
-        settings=order.gate,
+        settings=rules,
         force=desk.force,
     )
-    if not trained.lost:
-        return verdict
-    lost = plural(len(trained.lost), "earlier version")
-    return replace(verdict, reason=f"{verdict.reason}; the judges of {lost} are gone or damaged")
+    for said in _asides(trained, order, verdict.reason):
+        verdict = replace(verdict, reason=about(verdict.reason, said))
+    return verdict
+
+
+def _asides(trained: Trained, order: Order, finding: Sentence) -> Iterator[Sentence]:
+    """What else is to be said, each time after all before it."""
+    new = trained.new_items
+    if new is not None and (count := new.difference.n_votes):
+        before, tau = _shown(new.champion.deciding), _shown(new.challenger.deciding)
+        finding = message("on_new_items", finding=finding, count=count, before=before, tau=tau)
+        yield finding
+    if trained.suspect:
+        [suspect] = _on_features(trained, order)
+        finding = message("features_suspect", finding=finding, suspect=suspect)
+        yield finding
+    if trained.lost:
+        yield message("earlier_judges_lost", finding=finding, count=len(trained.lost))
 
 
 def _shift(trained: Trained, champion: Version) -> Shift:
@@ -220,10 +238,8 @@ def _shift(trained: Trained, champion: Version) -> Shift:
     )
 
 
-def _held(reason: str, rule: Rule, desk: Desk) -> Verdict:
-    if desk.force:
-        reason = f"published by force, else {reason}"
-    return Verdict(desk.force, reason, rule, desk.force, False)
+def _held(finding: Sentence, rule: Rule, desk: Desk) -> Verdict:
+    return Verdict(desk.force, held(finding, force=desk.force), rule, desk.force, False)
 
 
 def _publication(trained: Trained, order: Order, desk: Desk, description: str) -> Publication:
@@ -234,10 +250,8 @@ def _publication(trained: Trained, order: Order, desk: Desk, description: str) -
     model, examples = files.pop(MODEL), files.pop(EXAMPLES)
     for name, data in ((MODEL, model), (JUDGE, files.get(JUDGE))):
         if data is not None and not is_the_one(data, name, result):
-            raise PublishError(
-                f"{store.address(f'{result.place}/{name}')} is not the one that was made with this "
-                "result; see who may write there, and run it again."
-            )
+            where = store.address(f"{result.place}/{name}")
+            raise PublishError(message("not_of_this_result", path=where))
     return Publication(
         attribute=result.attribute,
         key=result.key,
@@ -315,30 +329,39 @@ def _described(trained: Trained, champion: Version | None, verdict: Verdict) -> 
     votes = result.rows["used"] + result.rows["ties"]
     if champion is None:
         tau = None if result.tau is None else result.tau.deciding
-        figure = "not judged" if tau is None else f"tau {tau.value:.3f}"
-        sentence = f"first model: {figure}, {plural(votes, 'vote')}"
-    else:
-        sentence = (
-            f"{'replaces' if verdict.publish else 'held against'} v{champion.number}: "
-            f"{_step(trained)}, {_new_votes(votes, champion)}"
-        )
-    return sentence if verdict.publish else f"{sentence}; {verdict.reason}"
+        if tau is None:
+            said = message("first_version_not_judged", votes=votes)
+        else:
+            said = message("first_version", tau=tau.value, votes=votes)
+        if verdict.publish:
+            return said
+        return message("first_version_held", said=said, reason=verdict.reason)
+    step, more = _step(trained), _new_votes(votes, champion)
+    if verdict.publish:
+        return message("replaces_version", version=champion.number, step=step, votes=more)
+    return message(
+        "held_against_version",
+        version=champion.number,
+        step=step,
+        votes=more,
+        reason=verdict.reason,
+    )
 
 
-def _step(trained: Trained) -> str:
+def _step(trained: Trained) -> Sentence:
     if trained.champion is None:
-        return "tau not compared"
+        return message("tau_not_compared")
     before, after = trained.champion.champion.deciding, trained.champion.challenger.deciding
-    return f"tau {_shown(before)} -> {_shown(after)}"
+    return message("tau_step", before=_shown(before), after=_shown(after))
 
 
 def _shown(estimate: Estimate | None) -> str:
     return "?" if estimate is None else f"{estimate.value:.3f}"
 
 
-def _new_votes(votes: int, champion: Version) -> str:
+def _new_votes(votes: int, champion: Version) -> Sentence:
     before = champion.metrics.get("votes")
     if before is None:
-        return plural(votes, "vote")
+        return message("all_votes", count=votes)
     more = votes - int(before)
-    return plural(more, "new vote") if more >= 0 else f"{plural(-more, 'vote')} fewer"
+    return message("new_votes", count=more) if more >= 0 else message("fewer_votes", count=-more)

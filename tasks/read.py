@@ -22,10 +22,13 @@ import pyarrow.compute
 import pyarrow.csv
 
 from tasks.formats import TableFormat, shown_path, table_format
-from tasks.limits import LARGEST_TEXT, check_columns, check_lines, check_text_size, refuse, unpacked
+from tasks.limits import LARGEST_TEXT, check_columns, check_lines, check_text_size, unpacked
 from tasks.limits import ReadError as ReadError
-from tasks.parquet_limits import bounded_table
-from urlr.ids import plural, read_ids, shown, shown_some
+from tasks.messages import message
+from tasks.parquet_limits import bounded_table, damaged
+from urlr.ids import read_ids, shown, shown_some
+from urlr.spelling import clean_column, known_name, with_known_names
+from urlr.votes import COLUMNS, with_clean_ids
 
 ID_COLUMNS = frozenset(
     {
@@ -57,15 +60,15 @@ def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
     """
     frame = votes_of(read_table(path, text=text), path)
     if frame.empty:
-        refuse(path, "holds no votes, only a header", "check the export that wrote it")
+        raise ReadError(message("no_votes_in_file", path=shown_path(path)))
     return frame
 
 
 def votes_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFrame:
     """The votes in a table that was read from `path`, of which there may be none."""
-    frame = _without_index(stored)
+    frame = with_known_names(_without_index(stored), COLUMNS)
     _check_separator(frame, path)
-    return frame
+    return with_clean_ids(frame) if frame.columns.is_unique else frame
 
 
 def read_features(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -75,20 +78,18 @@ def read_features(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 def features_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFrame:
     """The features in a table that was read from `path`."""
-    frame = _without_index(stored)
+    frame = with_known_names(_without_index(stored), ("item",))
     if frame.empty:
-        refuse(path, "holds no items, only a header", "check the export that wrote it")
+        raise ReadError(message("no_items_in_file", path=shown_path(path)))
     _check_separator(frame, path)
     if "item" not in frame.columns:
-        held = shown_some([str(name) for name in frame.columns], limit=8) or "none with a name"
-        kept = "; the table's index has no name" if stored.shape[1] > frame.shape[1] else ""
-        refuse(
-            path,
-            f"has no column `item` (columns found: {held}{kept})",
-            "name the column that holds the ids `item`",
-        )
+        names = [str(name) for name in frame.columns]
+        found = shown_some(names, limit=8) or message("no_named_column")
+        if stored.shape[1] > frame.shape[1]:
+            found = message("nameless_index", found=found)
+        raise ReadError(message("no_item_column", path=shown_path(path), found=found))
     _check_numbers(frame, path)
-    return frame
+    return frame.assign(item=clean_column(frame["item"])[0]) if frame.columns.is_unique else frame
 
 
 def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -188,67 +189,72 @@ def read_text(path: str | os.PathLike[str], *, most: int = LARGEST_TEXT, rows: b
 
 
 def _bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
+    where = shown_path(path)
     try:
         if most is not None:
             check_text_size(Path(path).stat().st_size, path, most=most)
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise ReadError(f"there is no file {shown_path(path)}; check the path.") from None
+        raise ReadError(message("no_such_file", path=where)) from None
     except IsADirectoryError:
-        refuse(path, "is a directory", "give a file")
+        raise ReadError(message("directory_not_file", path=where)) from None
     except PermissionError:
-        refuse(path, "may not be read", "check its permissions")
+        raise ReadError(message("may_not_be_read", path=where)) from None
     except (OSError, ValueError) as error:
-        refuse(path, f"cannot be read ({shown(error, 200)})", "check the path")
+        raise ReadError(message("unreadable_file", path=where, why=str(error))) from None
 
 
 def _content(
     data: bytes, path: str | os.PathLike[str], form: TableFormat, most: int = LARGEST_TEXT
 ) -> bytes:
     """The bytes of the file, unpacked if its name says so, of the kind its name says."""
+    where = shown_path(path)
     if not data:
-        refuse(path, "is empty (0 bytes)", "check the export that wrote it")
+        raise ReadError(message("no_bytes_in_file", path=where))
     if form.gzipped:
         data = unpacked(data, path, most=most)
     elif data[:2] == b"\x1f\x8b":
-        refuse(path, "is compressed with gzip", "let its name end in .gz")
+        raise ReadError(message("gzip_by_another_name", path=where))
     if form.layout != "parquet":
         check_text_size(len(data), path, most=most)
     if form.layout == "parquet":
         if data[:4] != b"PAR1":
-            start = shown(data[:20].decode("utf-8", "replace"))
-            refuse(path, f"is not Parquet (it begins with `{start}`)", "name it for what it is")
+            start = data[:20].decode("utf-8", "replace")
+            raise ReadError(message("not_parquet", path=where, start=start))
         if len(data) < 12 or data[-4:] != b"PAR1":
-            refuse(path, "is cut off: the footer of a Parquet file is missing", "copy it again")
+            raise ReadError(message("parquet_cut_off", path=where))
     elif data[:4] == b"PAR1":
-        refuse(path, "is Parquet", "let its name end in .parquet")
+        raise ReadError(message("parquet_by_another_name", path=where))
     elif data[:4] == b"PK\x03\x04":
-        refuse(path, "is a zip archive or a spreadsheet", "unpack it, or save it as CSV")
+        raise ReadError(message("zip_or_spreadsheet", path=where))
     return data
 
 
 def _checked_text(data: bytes, path: str | os.PathLike[str]) -> bytes:
     """Refuse what is not UTF-8, and NUL, which only text in UTF-16 and damaged files hold."""
-    place = data.find(b"\0")
-    what = "holds a NUL byte"
+    where, place, foreign = shown_path(path), data.find(b"\0"), False
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         if place < 0 or error.start < place:
-            place, what = error.start, f"is not UTF-8 (0x{data[error.start]:02x})"
+            place, foreign = error.start, True
     if place >= 0:
         line = data.count(b"\n", 0, place) + 1
-        refuse(path, f"{what} at byte {place + 1:,} in line {line:,}", "save it as UTF-8 text")
+        if foreign:
+            raise ReadError(
+                message("not_utf8", path=where, value=data[place], byte=place + 1, line=line)
+            )
+        raise ReadError(message("nul_byte", path=where, byte=place + 1, line=line))
     data = data.removeprefix(codecs.BOM_UTF8)
     if not data.strip():
-        refuse(path, "is empty", "check the export that wrote it")
+        raise ReadError(message("no_text_in_file", path=where))
     return data
 
 
 def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     header = next(_rows(data), [])
     check_columns(len(header), path)
-    types = {name: pa.string() for name in header if name.strip() in ids}
+    types = {name: pa.string() for name in header if _is_id(name.strip(), ids)}
     if b'"' in data:  # a stray quote can swallow rows, and the fast reader does not mind
         _check_rows(data, path)
     try:
@@ -260,13 +266,20 @@ def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.D
         )
     except pa.ArrowInvalid as error:
         _check_rows(data, path)
-        refuse(path, f"is not readable as CSV ({shown(error, 200)})", "check the file")
+        raise ReadError(message("unreadable_csv", path=shown_path(path), why=str(error))) from None
     table = table.rename_columns([name.strip() for name in table.column_names])
     columns = [
-        pa.compute.if_else(pa.compute.equal(column, ""), None, column) if name in ids else column
+        pa.compute.if_else(pa.compute.equal(column, ""), None, column)
+        if _is_id(name, ids)
+        else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
     return _frame(pa.Table.from_arrays(columns, names=table.column_names), ids)
+
+
+def _is_id(name: str, ids: frozenset[str]) -> bool:
+    """Whether the cells of a column name something, also where its name is in another case."""
+    return name in ids or known_name(name, ID_COLUMNS) in ID_COLUMNS
 
 
 def _rows(data: bytes, *, strict: bool = False) -> Iterator[list[str]]:
@@ -283,15 +296,19 @@ def _check_rows(data: bytes, path: str | os.PathLike[str]) -> None:
     try:
         for row in rows:
             if row and width and len(row) != width:
-                cells = plural(len(row), "cell")
-                refuse(path, f"has {cells} in line {line:,}, the header {width}", "mend the line")
+                raise ReadError(
+                    message(
+                        "uneven_row", path=shown_path(path), cells=len(row), line=line, width=width
+                    )
+                ) from None
             width = width or len(row)
             line = rows.line_num + 1
     except csv.Error:
-        refuse(path, f"has an unpaired quote in the row of line {line:,}", "mend the line")
+        raise ReadError(message("unpaired_quote", path=shown_path(path), line=line)) from None
 
 
 def _json_lines(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
+    where = shown_path(path)
     columns: dict[str, list[Any]] = {}
     n_rows = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -300,46 +317,39 @@ def _json_lines(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) 
         row = _json_object(line, number, path)
         for name, value in row.items():
             column = columns.setdefault(name, [None] * n_rows)
-            if name in ID_COLUMNS and isinstance(value, list | dict):
-                what = "a list" if isinstance(value, list) else "an object"
-                refuse(
-                    path,
-                    f"holds {what} as {name} in line {number:,}",
-                    "ids are text or whole numbers",
-                )
+            if name in ID_COLUMNS and isinstance(value, list):
+                raise ReadError(message("list_as_id", path=where, column=name, line=number))
+            if name in ID_COLUMNS and isinstance(value, dict):
+                raise ReadError(message("object_as_id", path=where, column=name, line=number))
             column.append(value)
         n_rows += 1
         check_columns(len(columns), path)
         if n_rows * len(columns) > max(_FILLED, len(data)):
-            refuse(
-                path,
-                f"has {plural(len(columns), 'column')} of which most rows lack most (line "
-                f"{number:,})",
-                "give all rows the same columns",
+            raise ReadError(
+                message("rows_lack_columns", path=where, columns=len(columns), line=number)
             )
         if len(row) < len(columns):
             for column in columns.values():
                 if len(column) < n_rows:
                     column.append(None)
-    typed = {name: _typed(column, is_id=name in ids) for name, column in columns.items()}
+    typed = {name: _typed(column, is_id=_is_id(name, ids)) for name, column in columns.items()}
     return pd.DataFrame(typed)
 
 
 def _json_object(line: bytes, number: int, path: str | os.PathLike[str]) -> dict[str, Any]:
+    where = shown_path(path)
     try:
         row = json.loads(line)
         if b"\\u" in line:  # half a surrogate pair is no text
             json.dumps(row, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        where = f" at sign {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        remedy = "put one JSON object on each line"
-        refuse(path, f"has no valid JSON in line {number:,}{where}", remedy)
+        if isinstance(error, json.JSONDecodeError):
+            raise ReadError(
+                message("invalid_json_at", path=where, line=number, place=error.colno)
+            ) from None
+        raise ReadError(message("invalid_json", path=where, line=number)) from None
     if not isinstance(row, dict):
-        refuse(
-            path,
-            f"holds {shown(type(row).__name__)} instead of an object in line {number:,}",
-            'put one JSON object such as {"winner": "a", "loser": "b"} on each line',
-        )
+        raise ReadError(message("not_an_object", path=where, kind=type(row).__name__, line=number))
     return row
 
 
@@ -375,12 +385,14 @@ def parquet_frame(
         for place, name in enumerate(table.column_names):
             kind = table.schema.field(place).type
             if name in ID_COLUMNS and pa.types.is_nested(kind):
-                refuse(path, f"holds {kind} as {name}", "ids are text or whole numbers")
-            if name in ids and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+                raise ReadError(
+                    message("nested_ids", path=shown_path(path), kind=str(kind), column=name)
+                )
+            if _is_id(name, ids) and (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
                 table = table.set_column(place, name, table.column(place).cast(pa.string()))
         return _frame(table, ids)
     except (pa.ArrowException, OSError, ValueError) as error:
-        refuse(path, f"is a damaged Parquet file ({shown(error, 200)})", "copy it again")
+        damaged(path, error)
 
 
 def _frame(table: pa.Table, ids: frozenset[str]) -> pd.DataFrame:
@@ -388,7 +400,7 @@ def _frame(table: pa.Table, ids: frozenset[str]) -> pd.DataFrame:
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     for place, name in enumerate(table.column_names):
         column = table.column(place)
-        if name in ids and pa.types.is_integer(column.type) and column.null_count:
+        if _is_id(name, ids) and pa.types.is_integer(column.type) and column.null_count:
             frame.isetitem(place, _numbers(pd.Series(column.to_pylist(), dtype=object)).array)
     return frame
 
@@ -404,7 +416,7 @@ def _check_separator(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         return
     for sign, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if sign in str(frame.columns[0]):
-            refuse(path, f"separates its columns by {what}", "save it with commas")
+            raise ReadError(message("separated_otherwise", path=shown_path(path), separator=what))
 
 
 def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -416,11 +428,14 @@ def _check_numbers(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         column = column[column.str.strip() != ""].dropna()
         bad = column[pd.to_numeric(column, errors="coerce").isna()]
         if len(bad) < _MOSTLY * len(column):
-            refuse(
-                path,
-                f"has text in {plural(len(bad), 'row')} of the column {shown(name)}, which else "
-                f"holds numbers ({shown_some([f'`{shown(cell)}`' for cell in bad.unique()])})",
-                "mend them, leave them empty, or drop the column",
+            raise ReadError(
+                message(
+                    "text_among_numbers",
+                    path=shown_path(path),
+                    rows=len(bad),
+                    column=name,
+                    cells=[f"`{shown(cell)}`" for cell in bad.unique()],
+                )
             )
 
 
@@ -432,6 +447,7 @@ def _is_decimal(cell: object) -> bool:
 
 def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Decimal texts as whole numbers; what is no id stays as it is."""
+    column, _ = clean_column(column)
     codes, uniques = pd.factorize(column)
     numbers = np.empty(len(uniques) + 1, object)
     numbers[:] = [*(int(cell) if _is_decimal(cell) else cell for cell in uniques), None]

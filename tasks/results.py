@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Generic, Literal, TypeVar
@@ -17,12 +18,13 @@ from pydantic import TypeAdapter, ValidationError
 from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
+from tasks.messages import message
 from tasks.report.data import SelfTest
 from tasks.shift import Busiest
 from tasks.split import SplitRule
 from tasks.store import Store
 from urlr.errors import UrlrError
-from urlr.ids import shown
+from urlr.sentence import Sentence
 from urlr.settings import FitSettings
 
 RESULT, RUN = "result.json", "run.json"
@@ -140,6 +142,11 @@ class Result:
     """Who cast the most votes; None where nobody is named."""
     digests: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the model and of the judge, by file."""
+    remarks: tuple[str, ...] = ()
+    """What is odd about the votes that came in: ids, columns."""
+    mixed: float | None = None
+    """Items that both win and lose, of those that would if pairs were drawn at random; None where
+    too few would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +170,11 @@ class Trained:
     """People who are not in the last results; None where that is not known."""
     alike: OrderTau | None = None
     """Of the judge's order, with that of the champion's judge; None where one is missing."""
+    new_items: Comparison | None = None
+    """With the champion, on votes on items that are new to it; None where there are none."""
+    suspect: tuple[Sentence, ...] = ()
+    """Why tonight's features look broken beside the champion's; the champion is then judged by
+    the items it knew alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +240,8 @@ class Entry:
     """People who vote alike against everybody else, in words."""
     size: int = 0
     """Bytes of its dumps."""
+    remarks: tuple[str, ...] = ()
+    """What is odd about the votes that came in: ids, columns."""
     frozen: bool = False
     """Whether it was held because the champion is to stay."""
     truths: dict[str, str] = field(default_factory=dict)
@@ -288,11 +302,18 @@ class Night:
     """Seconds by stage; `fits` and `publishing` lie within `attributes`, and beside each other."""
     shared: dict[str, SharedTable] = field(default_factory=dict)
     """Features reduced for all attributes, by folder."""
+    reported: bool = True
+    """Whether its report is there."""
 
     def tonight(self) -> list[Entry]:
         """The attributes this run worked on."""
         return [entry for entry in self.entries.values() if entry.run == self.run]
 
+
+SCHEMA = 2
+"""Of the records written here; those of the first urlr have none, and are read."""
+
+_SCHEMA = re.compile(rb'\s*\{\s*"schema":\s*([0-9]{1,9})\b')
 
 T = TypeVar("T")
 
@@ -307,20 +328,31 @@ class Record(Generic[T]):
 
     def to_bytes(self, record: T) -> bytes:
         """The record as JSON."""
-        plain = _strict(self._adapter.dump_python(record, mode="json"))
+        plain = {"schema": SCHEMA} | _strict(self._adapter.dump_python(record, mode="json"))
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, **self._layout)
         return f"{text}\n".encode("utf-8", "surrogatepass")
 
     def from_bytes(self, data: bytes, where: str) -> T:
-        """Read a record that lies at `where`."""
+        """Read a record that lies at `where`.
+
+        Raises
+        ------
+        ResultError
+            It is damaged, or was written by a newer urlr.
+        """
+        written = _SCHEMA.match(data)
+        if written is not None and int(written[1]) > SCHEMA:
+            newer = int(written[1])
+            raise ResultError(
+                message("newer_record", path=where, kind=self._name, schema=newer, known=SCHEMA)
+            )
         try:
             read: T = self._adapter.validate_json(data)
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             place = ".".join(map(str, wrong["loc"]))
             raise ResultError(
-                f"{where} is no {self._name} of this urlr ({shown(place)}: {shown(wrong['msg'])}); "
-                "move it away to go on without it."
+                message("not_a_record", path=where, kind=self._name, part=place, why=wrong["msg"])
             ) from None
         return read
 

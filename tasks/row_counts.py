@@ -12,11 +12,11 @@ from contextlib import suppress
 from tasks.cluster.worker import memory_limit
 from tasks.discover import Source
 from tasks.formats import table_format
+from tasks.messages import message
 from tasks.partitions import stored_parquet
 from tasks.read import ReadError
 from tasks.results import Order
 from tasks.store import Store
-from urlr.ids import plural
 from urlr.settings import FitSettings
 
 _LOOKED_AT = 1 << 20
@@ -47,9 +47,13 @@ def counted_rows(order: Order) -> int:
         total += n_rows
         if total > order.most_rows:
             raise ReadError(
-                f"{store.address(dump.key)} has {n_rows:,} rows, with the dumps before it "
-                f"{total:,}, and an attribute may have {order.most_rows:,}; check the export, or "
-                "raise URLR_MOST_ROWS."
+                message(
+                    "too_many_rows",
+                    path=store.address(dump.key),
+                    rows=n_rows,
+                    total=total,
+                    most=order.most_rows,
+                )
             )
     _check_memory(order, total)
     return total
@@ -94,15 +98,19 @@ def _check_memory(order: Order, n_rows: int) -> None:
     if limit is None or needed <= limit:
         return
     folder = order.store.address(order.inputs.dumps[0].key.rpartition("/")[0])
-    remedy = "raise URLR_WORKER_MEMORY"
-    if not by_parts and can_be_by_parts(order.fit):
-        remedy += ", or lower URLR_LARGE_ATTRIBUTE for it to be done part by part"
-    elif not by_parts:
-        remedy += (
-            ', or set method = "paper" and prune to a number for it, which is done part by part '
-            "(docs/nightly.md)"
-        )
+    if by_parts:
+        remedy = message("more_memory")
+    elif can_be_by_parts(order.fit):
+        remedy = message("more_memory_or_by_parts")
+    else:
+        remedy = message("more_memory_or_another_method")
     raise ReadError(
-        f"{folder}: {plural(n_rows, 'vote')} need about {needed / _GIB:.1f} GiB and a worker may "
-        f"use {limit / _GIB:.1f} GiB; {remedy}."
+        message(
+            "too_little_memory",
+            path=folder,
+            votes=n_rows,
+            needed=needed / _GIB,
+            limit=limit / _GIB,
+            remedy=remedy,
+        )
     )

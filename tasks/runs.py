@@ -16,10 +16,11 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
+from tasks.messages import message
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Record, ResultError
 from tasks.store import NotThere, Store
 from urlr.errors import UrlrError
-from urlr.ids import shown, shown_some
+from urlr.sentence import Sentence
 
 RUNS = "runs"
 NAME = r"\d{8}T\d{6}Z-[0-9a-f]{6}"
@@ -82,6 +83,8 @@ class Past:
     """Runs after that one that have no record."""
     newest: Night | None = None
     """The last finished run that was no dry run, of whatever night."""
+    damaged: tuple[Sentence, ...] = ()
+    """What is wrong with the records of runs after that one that cannot be read."""
 
     def known_by_name(self) -> dict[str, dict[str, str]]:
         """`known`, by the encoded name of the attribute it is about."""
@@ -106,8 +109,14 @@ def past_of(store: Store, *, day: date | None = None) -> Past:
     known: dict[str, str] = {}
     unfinished: list[str] = []
     newest = None
+    damaged: list[Sentence] = []
     for run in names_of(store):
-        night = read_night(store, run)
+        try:
+            night = read_night(store, run)
+        except ResultError as error:  # its results are there all the same
+            damaged.append(error.sentence)
+            known = _results_of(store, run) | known
+            continue
         if night is None:
             unfinished.append(run)
             known = _results_of(store, run) | known
@@ -117,8 +126,8 @@ def past_of(store: Store, *, day: date | None = None) -> Past:
             continue
         newest = night if newest is None else newest
         if night.as_of is None if day is None else night.night <= day:
-            return Past(night, known, tuple(unfinished), newest)
-    return Past(None, known, tuple(unfinished), newest)
+            return Past(night, known, tuple(unfinished), newest, tuple(damaged))
+    return Past(None, known, tuple(unfinished), newest, tuple(damaged))
 
 
 def _results_in(night: Night) -> dict[str, str]:
@@ -155,13 +164,17 @@ def chosen_night(store: Store, name: str) -> Night:
     """
     runs = names_of(store)
     named = [run for run in runs if run.startswith(name)]
-    if len(named) != 1:
-        count = f"{len(named)} runs begin" if named else "no run begins"
-        known = shown_some(named or runs, 5) or "none"
-        raise UrlrError(f"{count} with {shown(name)} on {store.url}; there are: {known}.")
+    if not runs:
+        raise UrlrError(message("no_runs", name=name, store=store.url))
+    if not named:
+        raise UrlrError(message("no_such_run", name=name, store=store.url, runs=runs))
+    if len(named) > 1:
+        raise UrlrError(
+            message("several_runs", count=len(named), name=name, store=store.url, runs=named)
+        )
     night = read_night(store, named[0])
     if night is None:
-        raise UrlrError(f"run {named[0]} has not finished, so there is no report of it.")
+        raise UrlrError(message("run_not_finished", run=named[0]))
     return night
 
 

@@ -22,6 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from tasks.messages import message
 from tasks.objects import Changed, Found, NotThere
 from tasks.partitions import Partition, id_column, read_partition
 from tasks.store import Store
@@ -30,6 +31,7 @@ from urlr.errors import FeatureError, ModelFileError, UrlrError
 from urlr.features import FeatureTable
 from urlr.ids import positions
 from urlr.model_file import model_from_bytes
+from urlr.sentence import Sentence
 from urlr.spaces import FeatureMap
 
 PART_ROWS = 5_000_000
@@ -39,7 +41,6 @@ STRIDE = 16_384
 """Rows mapped at a time: 400 kernel and straight dimensions of so many take 52 MB."""
 WRITING: dict[str, Any] = {"use_dictionary": ["attribute", "version"], "compression": "snappy"}
 """Ids and scores are nearly all different within a row group: a dictionary only costs."""
-_FEATURELESS = "it was fitted without features and scores only items that were compared."
 
 _MODELS_KEPT = 256
 """Models a worker keeps. One of 2,000 items and 64 features took 0.75 MB, and 24 ms to read."""
@@ -85,7 +86,7 @@ class Outcome:
     """Items that got a score."""
     unscored: int
     """Items that did not."""
-    reason: str | None
+    reason: Sentence | None
     """Why they did not; None if all did."""
 
 
@@ -147,7 +148,7 @@ def _check_wanted() -> None:
         return
     task = worker.state.tasks.get(worker.get_current_task())
     if task is None or task.state == "cancelled":
-        raise ScoringError("the scoring was given up; start it again.")
+        raise ScoringError(message("scoring_given_up"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +196,12 @@ def _marks(feature_map: FeatureMap) -> tuple[bytes, ...]:
     return tuple(marks)
 
 
-def _scores(champions: Sequence[Champion], table: FeatureTable) -> tuple[Floats, list[str | None]]:
+def _scores(
+    champions: Sequence[Champion], table: FeatureTable
+) -> tuple[Floats, list[Sentence | None]]:
     """(n_models, n_items) scores, NaN where there is none; and why there is none."""
     scores = np.full((len(champions), len(table.items)), np.nan)
-    reasons: list[str | None] = [None] * len(champions)
+    reasons: list[Sentence | None] = [None] * len(champions)
     mapping: dict[int, tuple[ScoringModel, FeatureMap]] = {}
     for k, champion in enumerate(champions):
         try:
@@ -206,12 +209,12 @@ def _scores(champions: Sequence[Champion], table: FeatureTable) -> tuple[Floats,
             if model.feature_map is None:
                 scores[k] = _own(model, table, otherwise=np.nan)
                 if np.isnan(scores[k]).any():
-                    reasons[k] = _FEATURELESS
+                    reasons[k] = message("model_without_features")
                 continue
             model.feature_map.select(table.take(np.zeros(0, np.int64)))
             mapping[k] = model, model.feature_map
         except (FeatureError, ModelFileError, NotThere, Changed) as error:
-            reasons[k] = str(error)
+            reasons[k] = error.sentence
     for start in range(0, len(table.items), STRIDE):
         rows = np.arange(start, min(start + STRIDE, len(table.items)))
         steps = _Steps(table.take(rows))
@@ -219,7 +222,7 @@ def _scores(champions: Sequence[Champion], table: FeatureTable) -> tuple[Floats,
             try:
                 scores[k, rows] = steps.mapped(feature_map, model.marks) @ model.coefficients
             except FeatureError as error:
-                reasons[k] = str(error)
+                reasons[k] = error.sentence
     for k, (model, _) in mapping.items():
         scores[k] += _own(model, table, otherwise=0.0) if reasons[k] is None else np.nan
     return scores, reasons

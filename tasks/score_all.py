@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from tasks.formats import shown_path
+from tasks.messages import message
 from tasks.partitions import ROWS, Features, part_shape, partitions_of
 from tasks.score import (
     PART_ROWS,
@@ -41,7 +42,7 @@ from tasks.write import (
     published_file,
 )
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown, shown_some
+from urlr.sentence import Sentence
 
 _PART = re.compile(r"part-\d{5}-\d{3}\.parquet")
 _OTHERS = 60.0
@@ -63,23 +64,33 @@ class ScoringSummary:
     outcomes: tuple[Outcome, ...]
     """One for each model, in the order given."""
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Sentence]:
         """What to tell people: one line for the whole, one for each model that left items out."""
         able = sum(1 for one in self.outcomes if one.scored)
         told = [
-            f"Scored {plural(self.items, 'item')} by {able:,} of "
-            f"{plural(len(self.outcomes), 'model')} into {shown_path(self.out)}: "
-            f"{plural(self.rows, 'score')}."
+            message(
+                "scored",
+                items=self.items,
+                able=able,
+                models=len(self.outcomes),
+                path=shown_path(self.out),
+                scores=self.rows,
+            )
         ]
-        alike: dict[tuple[int, str], list[str]] = {}
+        alike: dict[tuple[int, Sentence], list[Sentence]] = {}
         for one in self.outcomes:
             if one.reason is not None:
-                name = f"{shown(one.attribute)} version {one.version}"
+                name = message("model", attribute=one.attribute, version=one.version)
                 alike.setdefault((one.unscored, one.reason), []).append(name)
         for (unscored, reason), names in alike.items():
             told.append(
-                f"{shown_some(names)}: {unscored:,} of {plural(self.items, 'item')} without a "
-                f"score: {reason}"
+                message(
+                    "without_a_score",
+                    models=names,
+                    unscored=unscored,
+                    items=self.items,
+                    reason=reason,
+                )
             )
         return told
 
@@ -110,14 +121,11 @@ def score_all(
     check_is_path(text)
     target = Path(text)
     if not champions:
-        raise ScoringError("there is no model to score by; publish one first.")
+        raise ScoringError(message("no_model_to_score_by"))
     named = Counter(f"{one.attribute} version {one.version}" for one in champions)
     twice = [name for name, count in named.items() if count > 1]
     if twice:
-        raise ScoringError(
-            f"{plural(len(twice), 'model is', 'models are')} given more than once "
-            f"({shown_some(twice)}); give each once."
-        )
+        raise ScoringError(message("models_given_twice", count=len(twice), models=twice))
     work = _Work(features, tuple(champions), client, progress or _silent, rows, part_rows)
     if text.endswith("/") or target.is_dir():
         with (
@@ -140,10 +148,7 @@ def score_all(
             work.progress("putting the scores together", 0.0)
             _assemble(place.store, _parts_of(scored), file)
     else:
-        raise WriteError(
-            f"{shown_path(target)} is neither Parquet nor a directory; let its name end in "
-            ".parquet or in /."
-        )
+        raise WriteError(message("neither_parquet_nor_directory", path=shown_path(target)))
     outcomes = _summed(scored)
     items = sum(one.items for one in scored)
     return ScoringSummary(text, items, sum(one.scored for one in outcomes), outcomes)
@@ -202,8 +207,13 @@ class _Work:
         if not any(outcome.scored for one in scored for outcome in one.outcomes):
             first = _summed(scored)[0]
             raise ScoringError(
-                f"none of {plural(len(self.champions), 'model')} can score these items; "
-                f"{shown(first.attribute)} version {first.version}: {first.reason}"
+                message(
+                    "no_model_can_score",
+                    models=len(self.champions),
+                    attribute=first.attribute,
+                    version=first.version,
+                    reason=first.reason,
+                )
             )
         return scored
 
@@ -221,10 +231,7 @@ class _Work:
             return results
         except KilledWorker as error:
             self._give_up(futures, _OTHERS)
-            raise ScoringError(
-                f"a worker died over a piece of the features ({shown(error, 200)}), likely out of "
-                "memory; give workers more, or score fewer rows at a time."
-            ) from None
+            raise ScoringError(message("worker_died_over_piece", why=str(error))) from None
         except BaseException as error:
             self._give_up(futures, _OTHERS if isinstance(error, UrlrError) else _HASTE)
             raise

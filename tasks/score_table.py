@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.messages import message
 from tasks.registry import Registry, Version
 from tasks.score import ScoringError
-from urlr.ids import shown_some
 
 
 def ranked(scores: pd.Series[Any]) -> pd.DataFrame:
@@ -38,6 +38,7 @@ def champions_of(registry: Registry, attributes: Sequence[str] | None) -> list[V
         return list(champions.values())
     if lacking := [name for name in attributes if name not in champions]:
         near = difflib.get_close_matches(lacking[0], sorted(champions), n=3)
-        there = f"Did you mean {shown_some(near)}?" if near else "`urlr models` lists them."
-        raise ScoringError(f"there is no champion of {shown_some(lacking)}. {there}")
+        if near:
+            raise ScoringError(message("no_champion_but_near", names=lacking, near=near))
+        raise ScoringError(message("no_champion", names=lacking))
     return [champions[name] for name in attributes]

@@ -25,9 +25,11 @@ from pydantic_settings import (
 )
 
 from tasks.gate import GateSettings
+from tasks.messages import message
 from tasks.store import Store
-from urlr.errors import UrlrError
-from urlr.ids import shown, shown_some
+from urlr.errors import ArgumentError, UrlrError
+from urlr.ids import shown
+from urlr.sentence import Sentence, made
 from urlr.settings import FitSettings
 
 PREFIX = "URLR_"
@@ -68,6 +70,16 @@ class Gate(BaseModel):
     )
     least_alike: float = Field(
         0.0, description="Held if tau between its order and the champion's is below this."
+    )
+    least_mixed: float = Field(
+        0.2,
+        description="Held if fewer items both win and lose, as a share of those that would if "
+        "pairs were drawn at random.",
+    )
+    least_same: float = Field(
+        0.8,
+        description="Features are suspect if tau between the champion's scores and those it would "
+        "give by them is below this.",
     )
 
     def rules(self) -> GateSettings:
@@ -200,7 +212,8 @@ class Settings(BaseSettings):
             try:
                 _fit_settings(self._chosen_for(pattern))
             except ValueError as error:
-                raise ValueError(f"[attributes.{pattern!r}] {error}") from None
+                wrong = message("wrong_for_pattern", pattern=pattern, why=error.args[0])
+                raise ArgumentError(wrong) from None
         return self
 
     def fit_of(self, attribute: str) -> FitSettings:
@@ -214,10 +227,14 @@ class Settings(BaseSettings):
         try:
             return _fit_settings(self._chosen_for(attribute))
         except ValueError as error:
-            patterns = shown_some([one for one in self.attributes if _is_for(one, attribute)])
             raise SettingsError(
-                f"the settings of {shown(attribute)} by [attributes] {patterns}: "
-                f"{str(error).rstrip('.')}; set it in {FILE}."
+                message(
+                    "patterns_clash",
+                    attribute=attribute,
+                    patterns=[one for one in self.attributes if _is_for(one, attribute)],
+                    why=_why(str(error).rstrip("."), error),
+                    file=FILE,
+                )
             ) from None
 
     def is_frozen(self, attribute: str) -> bool:
@@ -266,7 +283,7 @@ def load_settings(**given: Any) -> Settings:
     except ValidationError as error:
         raise SettingsError(_sentence(error)) from None
     except ValueError as error:  # part of a group in the environment that is no JSON
-        raise SettingsError(f"{shown(error, 300)}; set it in {FILE}.") from None
+        raise SettingsError(message("unreadable_setting", why=str(error), file=FILE)) from None
     tracking = os.environ.get("MLFLOW_TRACKING_URI")
     if tracking and "registry" not in settings.model_fields_set:
         settings = settings.model_copy(update={"registry": tracking})
@@ -284,12 +301,14 @@ def _check_file() -> None:
     path = settings_file()
     if not path.is_file():
         if f"{PREFIX}CONFIG" in os.environ:
-            raise SettingsError(f"{PREFIX}CONFIG names {shown(path, 200)}, which is not there.")
+            variable = f"{PREFIX}CONFIG"
+            raise SettingsError(message("no_settings_file", variable=variable, path=str(path)))
         return
     try:
         tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{shown(path, 200)} cannot be read: {shown(error, 200)}.") from None
+        wrong = message("unreadable_settings_file", path=str(path), why=str(error))
+        raise SettingsError(wrong) from None
 
 
 def unknown_variables() -> dict[str, str | None]:
@@ -317,16 +336,12 @@ def _check_names() -> None:
     """Refuse a misspelt variable, which would else be passed over in silence."""
     known, groups = _names()
     for name in unknown_variables():
-        raise SettingsError(
-            f"the environment sets {shown(name)}, which is no setting of urlr; known are "
-            f"{', '.join(sorted(known))}."
-        )
+        raise SettingsError(message("unknown_variable", name=name, known=", ".join(sorted(known))))
     for name, value in os.environ.items():
         setting = name.upper()
         if setting in groups and not _is_object(value):
             raise SettingsError(
-                f"{setting} ({shown(value)}) is no JSON object; set its parts one by one, by "
-                f"{setting}__..., or in {FILE}."
+                message("group_is_no_object", variable=setting, value=value, file=FILE)
             )
 
 
@@ -346,7 +361,9 @@ def _fit_settings(chosen: dict[str, Any]) -> FitSettings:
     unknown = sorted(set(chosen) - {field.name for field in fields(FitSettings)})
     if unknown:
         usual = ", ".join(asdict(FitSettings()))
-        raise ValueError(f"a fit has no setting {', '.join(map(shown, unknown))}; it has {usual}.")
+        raise ArgumentError(
+            message("unknown_fit_setting", names=", ".join(map(shown, unknown)), known=usual)
+        )
     settings = FitSettings(**{name: _read_value(value) for name, value in chosen.items()})
     settings.check()
     return settings
@@ -363,23 +380,32 @@ def _read_value(value: Any) -> Any:
     return read if isinstance(read, int | float | bool) else value
 
 
-def _sentence(error: ValidationError) -> str:
+def _sentence(error: ValidationError) -> Sentence:
     """What is wrong with the first setting that is, and where to set it."""
-    first = error.errors(include_url=False, include_context=False)[0]
+    first = error.errors(include_url=False)[0]
     place = first["loc"]
     text = shown(first["msg"].removeprefix("Value error, ").rstrip("."), 500)
-    wrong = text.partition(" ")[0]  # these name the part that makes no sense first
+    why = _why(text, first.get("ctx", {}).get("error"))
+    wrong = why.partition(" ")[0]  # these name the part that makes no sense first
     if place in (("gate",), ("fit",)) and wrong in _PARTS:
         place = (*place, wrong)
-    name = ".".join(shown(part) for part in place) or "settings"
+    name = ".".join(shown(part) for part in place)
     value = first["input"]
-    given = "" if isinstance(value, dict | BaseModel) else f" ({shown(value)})"
-    variable = f"{PREFIX}{'__'.join(str(part).upper() for part in place)}"
-    if not place or place[0] == "attributes" or place == ("fit",):
-        return f"{name}: {text}; set it in {FILE}."
+    if not place:
+        return message("settings_refused", why=why, file=FILE)
+    if place[0] == "attributes" or place == ("fit",):
+        return message("group_refused", name=name, why=why, file=FILE)
     if first["type"] == "extra_forbidden":
-        return f"{name} is no setting of urlr; see the settings in README."
-    return f"setting {name}{given}: {text}; set it by {variable} or in {FILE}."
+        return message("unknown_setting", name=name)
+    variable = f"{PREFIX}{'__'.join(str(part).upper() for part in place)}"
+    if isinstance(value, dict | BaseModel):
+        return message("part_refused", name=name, why=why, variable=variable, file=FILE)
+    return message("setting_refused", name=name, value=value, why=why, variable=variable, file=FILE)
+
+
+def _why(text: str, error: object) -> str:
+    """What an error says, with its code if it is one of ours."""
+    return made(text, error.code, error.fields) if isinstance(error, UrlrError) else text
 
 
 _PARTS = frozenset(field.name for group in (GateSettings, FitSettings) for field in fields(group))

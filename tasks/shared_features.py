@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from pandas.api.types import is_integer_dtype
 
+from tasks.messages import message
 from tasks.objects import Found
 from tasks.partitions import (
     ROWS,
@@ -38,9 +39,9 @@ from tasks.store import Store
 from urlr.arrays import Floats, Ints
 from urlr.column_facts import ColumnFacts, extremes_of, impute_of
 from urlr.errors import FeatureError
-from urlr.ids import plural, shown_some
 from urlr.model_file import feature_map_bytes, feature_map_from_bytes
 from urlr.projections import PCA, signs_of
+from urlr.sentence import Sentence
 from urlr.spaces import FeatureMap, component_names
 from urlr.steps import Impute, Standardise, powers_of, scaled
 
@@ -65,7 +66,7 @@ def fit_shared(
     The same files give the same bytes whatever the number of workers. `rows` bounds a piece.
     """
     if components < 1:
-        raise FeatureError(f"the shared transform needs 1 component or more, not {components}.")
+        raise FeatureError(message("too_few_components", components=components))
     shapes = _shapes(client, store, parts)
     columns = _common_columns(shapes)
     pieces = [cut for shape in shapes for cut in partitions_of(shape, columns=columns, rows=rows)]
@@ -78,9 +79,7 @@ def fit_shared(
         standardise = _standardise(pieces, impute, magnitudes)
         if standardise.n_out == 0:
             raise FeatureError(
-                f"no feature tells the items apart: each of the {plural(len(columns), 'column')} "
-                f"({shown_some([*columns])}) has one value, or none, over all "
-                f"{plural(n_rows, 'item')}; give at least one column that varies."
+                message("no_column_varies", count=len(columns), columns=columns, items=n_rows)
             )
         scaling = FeatureMap(columns, (impute, standardise))
         pca = _principal(pieces, scaling, components, n_rows)
@@ -89,16 +88,24 @@ def fit_shared(
 
 def needs_refit(
     client: Any, store: Store, parts: Sequence[Found], previous: FeatureMap | None
-) -> str | None:
+) -> Sentence | None:
     """Why the transform must be fitted anew, in one sentence; None while its columns are there."""
     if previous is None:
-        return "There is no shared transform yet."
+        return message("no_shared_transform")
     columns = _common_columns(_shapes(client, store, parts))
     new = [name for name in columns if name not in set(previous.columns)]
     gone = [name for name in previous.columns if name not in set(columns)]
-    found = [f"{plural(len(new), 'new column')} ({shown_some(new)})"] if new else []
-    found += [f"{plural(len(gone), 'column')} gone ({shown_some(gone)})"] if gone else []
-    return f"The columns changed: {', '.join(found)}." if found else None
+    if new and gone:
+        return message(
+            "columns_new_and_gone",
+            n_new=len(new),
+            new=new,
+            n_gone=len(gone),
+            gone=gone,
+        )
+    if new:
+        return message("columns_new", n_new=len(new), new=new)
+    return message("columns_gone", n_gone=len(gone), gone=gone) if gone else None
 
 
 def shared_version(shared: FeatureMap) -> str:
@@ -163,7 +170,7 @@ def _reduce(piece: Partition, key: str, *, shared: FeatureMap) -> Reduced:
 
 def _shapes(client: Any, store: Store, parts: Sequence[Found]) -> list[PartShape]:
     if not parts:
-        raise FeatureError("there are no feature files; give the files of one table.")
+        raise FeatureError(message("no_feature_files"))
     shapes: list[PartShape] = client.gather(
         client.map(part_shape, [store] * len(parts), parts, pure=False)
     )
@@ -175,18 +182,15 @@ def _common_columns(shapes: Sequence[PartShape]) -> tuple[str, ...]:
     columns = tuple(dict.fromkeys(name for shape in shapes for name in shape.columns))
     if not columns:
         ignored = list(dict.fromkeys(name for shape in shapes for name in shape.ignored))
-        held = f"; not numeric: {shown_some(ignored)}" if ignored else ""
-        raise FeatureError(
-            f"the feature table has no numeric column{held}. Give at least one column of numbers, "
-            "or a column `embedding` of lists."
-        )
+        if ignored:
+            raise FeatureError(message("only_other_columns", columns=ignored))
+        raise FeatureError(message("no_numeric_column"))
     for shape in shapes:
         where = shape.store.address(shape.found.key)
         odd = [name for name in columns if name in set(shape.ignored)]
         if odd:
             raise FeatureError(
-                f"{where} holds something else than numbers in {plural(len(odd), 'column')} "
-                f"({shown_some(odd)}) that hold numbers in other files; mend or drop them."
+                message("numbers_in_other_files", path=where, count=len(odd), columns=odd)
             )
         _refuse_lacking(shape, columns)
     return columns
@@ -201,9 +205,9 @@ def _refuse_lacking(shape: PartShape, columns: Sequence[str]) -> None:
         if name not in there and not (lists and name.startswith("embedding_"))
     ]
     if lacking:
+        where = shape.store.address(shape.found.key)
         raise FeatureError(
-            f"{shape.store.address(shape.found.key)} lacks {plural(len(lacking), 'column')} of the "
-            f"table: {shown_some(lacking)}. Give every file the same columns."
+            message("part_lacks_columns", path=where, count=len(lacking), columns=lacking)
         )
 
 

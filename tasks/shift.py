@@ -8,13 +8,16 @@ champion was made from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from tasks.evaluate import OrderTau
 from tasks.gate import GateSettings
+from tasks.messages import message
 from urlr.ballots import ballots_of
-from urlr.ids import plural, shown
+from urlr.ids import shown
+from urlr.sentence import Sentence
 from urlr.votes import VoteTable
 
 FEWEST_ITEMS = 10
@@ -53,50 +56,39 @@ def busiest_of(votes: VoteTable) -> Busiest | None:
     return Busiest(shown(ballots.names[most], 80), float(counts[most] / len(ballots.annotator)))
 
 
-def sudden_shift(shift: Shift, settings: GateSettings) -> str:
-    """What changed too much to go on unseen, and what to look at; empty if nothing did."""
-    causes = [
-        text
-        for text in (
-            _lost_votes(shift, settings),
-            _one_person(shift, settings),
-            _turned(shift, settings),
-        )
-        if text
-    ]
-    return " and ".join(causes)
+def sudden_shift(shift: Shift, settings: GateSettings) -> Sentence | None:
+    """What changed too much to go on unseen, and what to look at; None if nothing did."""
+    found = (
+        _lost_votes(shift, settings),
+        _one_person(shift, settings),
+        _turned(shift, settings),
+    )
+    causes = [cause for cause in found if cause is not None]
+    if not causes:
+        return None
+    return reduce(lambda first, second: message("two_causes", first=first, second=second), causes)
 
 
-def _lost_votes(shift: Shift, settings: GateSettings) -> str:
+def _lost_votes(shift: Shift, settings: GateSettings) -> Sentence | None:
     before = shift.votes_before
     if not before or before - shift.votes <= settings.most_lost * before:
-        return ""
-    share = 1 - shift.votes / before
-    return (
-        f"{plural(shift.votes, 'vote')} where the champion has {before:,} (-{share:.0%}): "
-        "was the export cut short?"
-    )
+        return None
+    return message("votes_lost", votes=shift.votes, before=before, share=1 - shift.votes / before)
 
 
-def _one_person(shift: Shift, settings: GateSettings) -> str:
+def _one_person(shift: Shift, settings: GateSettings) -> Sentence | None:
     busiest, before = shift.busiest, shift.busiest_before
     if busiest is None or before is None:
-        return ""
+        return None
     if busiest.share <= settings.most_by_one or before > settings.most_by_one:
-        return ""
-    return (
-        f"{busiest.share:.0%} of the votes are by {busiest.name}, and nobody cast more than "
-        f"{before:.0%} of the champion's: who is that?"
-    )
+        return None
+    return message("votes_by_one_person", share=busiest.share, name=busiest.name, before=before)
 
 
-def _turned(shift: Shift, settings: GateSettings) -> str:
+def _turned(shift: Shift, settings: GateSettings) -> Sentence | None:
     alike = shift.alike
     if alike is None or alike.tau is None or alike.n_items < FEWEST_ITEMS:
-        return ""
+        return None
     if alike.tau >= settings.least_alike:
-        return ""
-    return (
-        f"{alike.n_items:,} items stand the other way round than by the champion (tau "
-        f"{alike.tau:.2f} between the two): were the labels inverted?"
-    )
+        return None
+    return message("order_turned_round", items=alike.n_items, tau=alike.tau)

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tasks.messages import message
 from urlr.arrays import Codes, Floats
+from urlr.errors import ArgumentError
 from urlr.votes import VoteTable
 
 TRAIN, HELD_OUT, UNSEEN = range(3)
@@ -89,7 +91,7 @@ def split_votes(
     """
     for name, share in (("item_share", item_share), ("pair_share", pair_share)):
         if not 0.0 <= share < 1.0:
-            raise ValueError(f"{name} is {share}; it is a share, 0 up to 1.")
+            raise ArgumentError(message("not_a_part", name=name, value=share))
     rule = SplitRule(by_items, item_share, pair_share, salt)
     counts = np.flatnonzero(votes.winner >= 0)
     part = np.full(len(votes.winner), -1, np.int8)

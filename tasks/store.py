@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tasks.bucket import Bucket
+from tasks.messages import message
 from tasks.objects import (
     Changed,
     Directory,
@@ -30,7 +31,6 @@ from tasks.objects import (
     checked_key,
     hidden_name,
 )
-from urlr.ids import shown
 
 __all__ = [
     "Changed",
@@ -61,7 +61,7 @@ class Store:
 
     def __post_init__(self) -> None:
         if not self.deadline > 0:
-            raise StoreError(f"a deadline of {self.deadline} seconds is not possible; give more.")
+            raise StoreError(message("deadline_too_short", seconds=self.deadline))
         self._objects()
 
     @classmethod
@@ -81,7 +81,7 @@ class Store:
         elif _SCHEME.match(text):
             return cls(text, deadline)  # refused there
         if not text or "\0" in text:
-            raise StoreError("the store's address is empty or no path; give --store a directory.")
+            raise StoreError(message("store_is_no_path"))
         return cls(str(Path(text).expanduser().resolve()), deadline)
 
     def address(self, key: str) -> str:
@@ -125,8 +125,7 @@ class Store:
         data = self._objects().read(checked_key(key), etag, (start, stop))
         if len(data) != stop - start:
             raise StoreError(
-                f"{self.address(key)}: {len(data):,} bytes came where {stop - start:,} were asked "
-                "for; use a store that can read a part of an object."
+                message("span_not_kept", path=self.address(key), came=len(data), asked=stop - start)
             )
         return data
 
@@ -185,10 +184,7 @@ class Store:
             return Directory(Path(self.url))
         name, _, prefix = checked_address(self.url)[scheme.end() :].partition("/")
         if scheme[1] != "s3":
-            raise StoreError(
-                f"a store at {shown(scheme[1])}:// is not possible; give a local path or "
-                "s3://bucket/prefix."
-            )
+            raise StoreError(message("unknown_kind_of_store", scheme=scheme[1]))
         if _BUCKET.fullmatch(name) is None:
-            raise StoreError(f"`{shown(name)}` is not the name of a bucket; check --store.")
+            raise StoreError(message("not_a_bucket", name=name))
         return Bucket(name, checked_key(prefix) if prefix else "", self.deadline)

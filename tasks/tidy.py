@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from tasks.freshness import is_whole
+from tasks.messages import message
 from tasks.registry import Registry, Version
 from tasks.results import RESULT, RESULTS, RUN, Entry, ResultError
 from tasks.runs import NAME, RUNS, Past, names_of, past_of, read_night
 from tasks.store import Found, NotThere, Store
 from tasks.together import together
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown, shown_some
 
 
 class TidyError(UrlrError):
@@ -94,9 +94,7 @@ def _check_is_its_registry(
     ]
     if lost:
         raise TidyError(
-            f"the registry {shown(registry.uri, 200)} does not know what the last night left of "
-            f"{plural(len(lost), 'attribute')} ({shown_some(lost)}); name the registry of this "
-            "store (MLFLOW_TRACKING_URI or URLR_REGISTRY)."
+            message("another_registry", registry=registry.uri, count=len(lost), attributes=lost)
         )
 
 

@@ -19,6 +19,7 @@ from tasks.findings import Findings, files_of, page_parts, recorded
 from tasks.gather import Gathered, gather_features, gather_votes
 from tasks.judging import judged_by
 from tasks.large_votes import LargeVotes, survey
+from tasks.messages import message
 from tasks.read import ReadError
 from tasks.report.earlier import Earlier, earlier_results
 from tasks.result_files import known_result, written
@@ -58,7 +59,7 @@ def train(order: Order) -> Trained:
         try:
             return _trained(order, votes, used)
         except ReadError as error:
-            unused = UnusedVotes(str(error))
+            unused = UnusedVotes(error.sentence)
     unused.n_rows = sum(votes.rows.values())
     raise unused
 
@@ -80,6 +81,10 @@ def _read(order: Order, n_rows: int) -> Gathered | LargeVotes:
 
 
 def _trained(order: Order, votes: Gathered | LargeVotes, used: float) -> Trained:
+    n_left_out = sum(votes.left_out.values())
+    if order.as_of is not None and n_left_out == sum(votes.rows.values()) > 0:
+        early = message("no_vote_so_early", as_of=order.as_of, reasons=votes.left_out)
+        raise unusable(order, VoteError(early))
     if isinstance(votes, LargeVotes):
         large = prepared_large(order, votes)
         work, compute = large.work, partial(computed_by_parts, order, large)
@@ -105,7 +110,7 @@ def _prepared(order: Order, gathered: Gathered) -> Work:
     try:
         known = None if features is None else feature_table(features).items
     except UrlrError as error:
-        raise ReadError(f"{store.address(parts[0].key)}: {error}") from None
+        raise ReadError(error.sentence.at(store.address(parts[0].key))) from None
     table = vote_table(votes, known_items=known, ties=order.fit.ties)
     rule = SplitRule(features is not None, order.item_share, order.pair_share)
     split = split_votes(table, **asdict(rule))

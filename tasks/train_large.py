@@ -19,6 +19,7 @@ from tasks.findings import Findings, files_of, page_parts, recorded
 from tasks.gather import Gathered, gather_features
 from tasks.judging import Judgement, judgement_of
 from tasks.large_votes import LargeVotes
+from tasks.messages import message
 from tasks.read import ReadError
 from tasks.report.earlier import Earlier
 from tasks.result_files import free_place, write_files
@@ -40,8 +41,9 @@ from urlr.arrays import no_progress
 from urlr.edge_votes import EdgeVotes, GatheredVotes, accounts_of, edges_only
 from urlr.features import FeatureTable, feature_table
 from urlr.graph import ComparisonGraph, graph_of
-from urlr.ids import plural, positions
+from urlr.ids import positions
 from urlr.paper import PaperFit, paper_fit
+from urlr.sentence import Sentence
 from urlr.verdicts import EdgeVerdicts, PathEvidence
 from urlr.votes import REPEATED, VoteTable, vote_table, without_repeats
 
@@ -75,7 +77,7 @@ def prepared_large(order: Order, votes: LargeVotes) -> LargeWork:
     try:
         table = None if features is None else feature_table(features)
     except UrlrError as error:
-        raise ReadError(f"{store.address(parts[0].key)}: {error}") from None
+        raise ReadError(error.sentence.at(store.address(parts[0].key))) from None
     sample = votes.as_numbers(votes.sample) if numbers else votes.sample
     read = vote_table(sample, known_items=None if table is None else table.items)
     rule = SplitRule(features is not None, order.item_share, order.pair_share)
@@ -229,20 +231,14 @@ def _judged(order: Order, large: LargeWork, graph: ComparisonGraph) -> Judgement
             graph, accounts_of(graph), large.table, order.fit, no_progress
         ).ranker
     except (VoteError, FeatureError) as error:
-        return Judgement(None, (), None, str(error))
+        return Judgement(None, (), None, error.sentence)
     return judgement_of(judge, work.split, work.features, level=order.gate.confidence)
 
 
-def _remarks(large: LargeWork) -> list[str]:
+def _remarks(large: LargeWork) -> list[Sentence]:
     """What was done otherwise than with all votes in memory, in plain words."""
     n_votes, n_seen = large.votes.n_votes, len(large.work.votes)
-    said = [
-        f"{plural(n_votes, 'vote')} were read part by part: the ranking is not held against other "
-        "methods, and people are not told apart from those of earlier nights."
-    ]
+    said = [message("read_by_parts", votes=n_votes)]
     if n_seen < n_votes:
-        said.append(
-            f"Ranking and verdicts rest on all votes; tau, the comparison with the champion and "
-            f"what this page lists and tests rest on {n_seen:,} of them, chosen by row."
-        )
+        said.append(message("judged_by_sample", seen=n_seen))
     return said

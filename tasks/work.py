@@ -7,30 +7,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tasks.evaluate import Comparison, OrderTau, compare, tau_between, tau_with_truth
+from tasks.feature_changes import FeatureChange, feature_change, without_known
 from tasks.gather import Gathered, digest_of, first_rows, gather_features, gather_truth
 from tasks.judging import own_scores, scores_of, unseen_votes
-from tasks.read import ReadError, table_of, with_one_type
+from tasks.messages import message
+from tasks.read import VOTED, ReadError, table_of, with_one_type
 from tasks.report.earlier import SCORES, Earlier
 from tasks.result_files import EXAMPLES, JUDGE, is_the_one, known_result
-from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Trained
+from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Rival, Trained
 from tasks.split import SALT, Split, SplitRule, split_votes
 from tasks.store import NotThere, Store
 from tasks.write import table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, VoteError
 from urlr.ballots import ballots_of
-from urlr.ids import plural
+from urlr.ids import positions, read_ids
 from urlr.model_file import model_from_bytes
+from urlr.sentence import Sentence
 from urlr.spaces import FeatureMap
-from urlr.votes import VoteTable
+from urlr.votes import REASONS, REPEATED, VoteTable
 
-_N_EXAMPLES = 20
+_N_EXAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ def trained(
         new_votes=None if before is None else _n_votes(result) - before.n_votes,
         new_people=_n_new_people(work.table, before),
         alike=rivals.alike,
+        new_items=rivals.new_items,
+        suspect=rivals.suspect,
     )
 
 
@@ -99,10 +105,7 @@ def other_result(order: Order, work: Work) -> Result:
     """The result of an attempt that was thought dead and has ended before this one."""
     found = known_result(order, work.key)
     if found is None:
-        raise ReadError(
-            f"{order.store.address(order.place)}: earlier attempts left other results than this "
-            "one; run it again by another night."
-        )
+        raise ReadError(message("other_results_there", path=order.store.address(order.place)))
     return found
 
 
@@ -122,14 +125,23 @@ def check_rejected(
     first: tuple[str, int] | None,
 ) -> None:
     """Refuse where too many rows are rejected; the first lies in a dump, at a row."""
-    if first is None or rows["rejected"] <= order.most_rejected * rows["read"]:
+    most = order.most_rejected
+    allowed, rejected = most * rows["read"], rows["rejected"]
+    lost = rejected - rejections.get(REASONS[REPEATED], 0)  # what came twice counts once
+    if first is None or most == 1.0 or (rejected <= allowed and lost < max(allowed, 1)):
         return
-    worst = max(rejections.items(), key=lambda one: one[1])
+    worst = max(rejections, key=rejections.__getitem__)
     raise ReadError(
-        f"{rows['rejected']:,} of {plural(rows['read'], 'row')} would be rejected, most "
-        f"({worst[1]:,}) because: {worst[0]}; the first is row {first[1]:,} of "
-        f"{order.store.address(first[0])}; mend the export (at most {order.most_rejected:.0%} may "
-        "be, by URLR_MOST_REJECTED)."
+        message(
+            "too_many_rejected",
+            rejected=rows["rejected"],
+            rows=rows["read"],
+            reason=worst,
+            count=rejections[worst],
+            row=first[1],
+            path=order.store.address(first[0]),
+            most=most,
+        )
     )
 
 
@@ -143,7 +155,7 @@ def truth_of(order: Order, ranker: Ranker) -> OrderTau | None:
         return tau_with_truth(scores.set_index("item")["score"], truth)
     except VoteError as error:
         where = order.store.address(order.inputs.truth[0].key)
-        raise ReadError(f"{where}: {error}") from None
+        raise ReadError(error.sentence.at(where)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,36 +166,83 @@ class _Rivals:
     earlier: tuple[tuple[int, int, Comparison], ...] = ()
     lost: tuple[int, ...] = ()
     alike: OrderTau | None = None
+    new_items: Comparison | None = None
+    suspect: tuple[Sentence, ...] = ()
 
 
 def _compared(order: Order, work: Work, place: str) -> _Rivals:
-    """Hold the judge against those of the rivals, on tonight's unseen votes."""
+    """Hold the judge against those of the rivals, on tonight's unseen votes.
+
+    A rival's items have the scores that it gave them when it was fitted. Items that are new to it
+    have those of tonight's features, unless these are suspect.
+    """
     if not order.rivals:
         return _Rivals()
-    rivals = {rival: _judge_at(order, rival.place) for rival in order.rivals}
+    rivals = {rival: _judge_of(order, rival) for rival in order.rivals}
     lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
     ours = _judge_at(order, place)
     if ours is None:
         return _Rivals(lost=lost)
     scores = scores_of(ours.ranker, work.features)
-    champion, alike, earlier = None, None, []
+    found, earlier = _Rivals(lost=lost), []
+    compared = partial(compare, level=order.gate.confidence)
     for rival, judge in rivals.items():
         if judge is None:
             continue
         votes = _unseen_by_both(work, judge)
-        theirs = _rival_scores(order, work, judge, votes)
-        comparison = compare(
-            scores,
-            theirs,
-            votes,
-            level=order.gate.confidence,
-            rng=np.random.default_rng(order.fit.seed),
-        )
-        if rival.champion:
-            champion, alike = comparison, tau_between(scores, theirs)
-        else:
+        known = own_scores(judge.ranker)
+        by_table = _scores_by_table(order, work, judge, votes)
+        suspect = _suspicions(order, work, rival, judge, known, by_table)
+        theirs = known
+        if by_table is not None and not suspect:
+            theirs = pd.concat([known, without_known(by_table, pd.Index(known.index))])
+        comparison = compared(scores, theirs, votes, rng=np.random.default_rng(order.fit.seed))
+        if not rival.champion:
             earlier.append((rival.version, rival.nights_ago, comparison))
-    return _Rivals(champion, tuple(earlier), lost, alike)
+            continue
+        new = _on_others(votes, pd.Index(known.index))
+        rng = np.random.default_rng(order.fit.seed)
+        found = replace(
+            found,
+            champion=comparison,
+            alike=None if suspect else tau_between(scores, theirs),
+            new_items=compared(scores, theirs, new, rng=rng) if len(new) else None,
+            suspect=suspect,
+        )
+    return replace(found, earlier=tuple(earlier))
+
+
+def _on_others(votes: pd.DataFrame, known: pd.Index[Any]) -> pd.DataFrame:
+    """Votes on items that are not all known."""
+    names = [name for name in VOTED if name in votes]
+    every = [positions(known, read_ids(votes[name]).values) >= 0 for name in names]
+    return pd.DataFrame(votes[~np.all(every, axis=0)])
+
+
+def _suspicions(
+    order: Order,
+    work: Work,
+    rival: Rival,
+    judge: _Judge,
+    known: pd.Series[Any],
+    by_table: pd.Series[Any] | None,
+) -> tuple[Sentence, ...]:
+    """Why tonight's features cannot be used to score what a rival does not know; else nothing."""
+    if judge.ranker.feature_map is None:
+        return ()
+    if work.features is None:
+        return (message("features_gone"),)
+    same = None if by_table is None else tau_between(by_table, known)
+    if not rival.champion:  # the columns are held against the champion's alone: tables are large
+        return FeatureChange((), (), same).suspicions(order.gate)
+    store, key = order.store, f"{rival.place}/{EXAMPLES}"
+    try:
+        before = table_of(store.read(key), store.address(key))
+    except (NotThere, ReadError):
+        return FeatureChange((), (), same).suspicions(order.gate)
+    tonight = _raw_features(order, work)
+    before, tonight = with_one_type([(before, ["item"]), (tonight, ["item"])])
+    return feature_change(before, tonight, same).suspicions(order.gate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +264,23 @@ def _unseen_by_both(work: Work, judge: _Judge) -> pd.DataFrame:
     return work.split.kept_from_both(split_votes(work.table, **asdict(judge.rule)))
 
 
+def _judge_of(order: Order, rival: Rival) -> _Judge | None:
+    """The judge of a rival, None if it is gone or damaged.
+
+    Raises
+    ------
+    ReadError
+        The champion's record cannot be read.
+    """
+    try:
+        return _judge_at(order, rival.place)
+    except ResultError as error:
+        if not rival.champion:
+            return None
+        damaged = message("champion_record_damaged", version=rival.version, why=error.sentence)
+    raise ReadError(damaged)
+
+
 def _judge_at(order: Order, place: str) -> _Judge | None:
     store = order.store
     where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
@@ -215,20 +291,25 @@ def _judge_at(order: Order, place: str) -> _Judge | None:
             return None
         ranker = model_from_bytes(data, name=store.address(where))
         other = None if result.shared == order.shared else shared_map(store, result.shared)
-    except (NotThere, ModelFileError, ResultError):  # gone, damaged, or of another urlr
+    except (NotThere, ModelFileError):  # gone, damaged, or of another urlr
         return None
     return _Judge(ranker, result.shared, other, result.split)
 
 
-def _rival_scores(order: Order, work: Work, judge: _Judge, votes: pd.DataFrame) -> pd.Series[Any]:
+def _scores_by_table(
+    order: Order, work: Work, judge: _Judge, votes: pd.DataFrame
+) -> pd.Series[Any] | None:
+    """What a judge says by tonight's features; None where it has none, or they lack its columns."""
+    if judge.ranker.feature_map is None or work.features is None:
+        return None
     try:
         if judge.shared == order.shared:
             return scores_of(judge.ranker, work.features)
         # It was made when features were reduced otherwise, or not: it needs them raw.
         _, raw = gather_features(order.store, order.inputs.features, votes)
         return scores_of(behind(judge.ranker, judge.other), raw)
-    except FeatureError:  # the table has other columns now: it knows only what it has scored
-        return own_scores(judge.ranker)
+    except FeatureError:
+        return None
 
 
 def _change(store: Store, place: str, before: Earlier | None) -> OrderTau | None:
@@ -255,10 +336,15 @@ def example_rows(order: Order, work: Work, ranker: Ranker) -> bytes:
     items = pd.DataFrame({"item": ranker.scores["item"].head(_N_EXAMPLES)})
     if work.features is None:
         return table_bytes(items, EXAMPLES)
+    return table_bytes(_raw_features(order, work).head(_N_EXAMPLES), EXAMPLES)
+
+
+def _raw_features(order: Order, work: Work) -> pd.DataFrame:
+    """The features as they came; of a table that is reduced for all attributes the first rows."""
+    assert work.features is not None
     if order.reduced:
-        examples = first_rows(order.store, order.inputs.features[0], _N_EXAMPLES)
-        return table_bytes(examples, EXAMPLES)
-    return table_bytes(work.features.head(_N_EXAMPLES), EXAMPLES)
+        return first_rows(order.store, order.inputs.features[0], _N_EXAMPLES)
+    return work.features
 
 
 def shared_map(store: Store, key: str | None) -> FeatureMap | None:
@@ -280,6 +366,7 @@ def unusable(order: Order, error: VoteError | FeatureError) -> ReadError:
     store, inputs = order.store, order.inputs
     if isinstance(error, VoteError):
         folder = inputs.dumps[0].key.rpartition("/")[0]
-        return ReadError(f"{store.address(folder)} ({plural(len(inputs.dumps), 'dump')}): {error}")
+        where = message("dumps_of", path=store.address(folder), count=len(inputs.dumps))
+        return ReadError(error.sentence.at(where))
     table = (*inputs.features, *inputs.dumps)[0]  # some settings need features there are not
-    return ReadError(f"{store.address(table.key)}: {error}")
+    return ReadError(error.sentence.at(store.address(table.key)))

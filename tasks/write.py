@@ -28,9 +28,9 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from tasks.formats import Layout, shown_path, table_format
+from tasks.messages import message
 from urlr import Ranker
 from urlr.errors import UrlrError
-from urlr.ids import shown, shown_some
 
 ResultFormat = Literal["csv", "parquet"]
 
@@ -82,7 +82,7 @@ def write_results(
 def result_tables(ranker: Ranker) -> dict[str, pd.DataFrame]:
     """Scores and verdicts, and annotators and rejected rows if there are any, by name."""
     if ranker.evidence is None:
-        raise WriteError("a model read from a file has no verdicts to write.")
+        raise WriteError(message("no_verdicts_to_write"))
     tables = {"scores": ranker.scores, "verdicts": ranker.verdicts}
     if ranker.people is not None and len(ranker.people):
         tables["annotators"] = ranker.people
@@ -186,11 +186,9 @@ def published_file(target: Path, *, overwrite: bool) -> Iterator[Path]:
     check_is_path(target)
     table_format(target, error=WriteError)
     if target.is_dir():
-        raise WriteError(f"{shown_path(target)} is a directory; give a file name.")
+        raise WriteError(message("target_is_a_directory", path=shown_path(target)))
     if target.exists() and not overwrite:
-        raise WriteError(
-            f"{shown_path(target)} exists; give another name, or --overwrite to replace it."
-        )
+        raise WriteError(message("target_exists", path=shown_path(target)))
     target = target.resolve()
     workplace = _beside(target, "new")
     try:
@@ -217,10 +215,7 @@ def parts_beside(workplace: Path) -> Iterator[Path]:
 def check_is_path(target: str | os.PathLike[str]) -> None:
     """Refuse an address such as `s3://bucket`, which would be made a directory called `s3:`."""
     if _ADDRESS.match(os.fspath(target)):
-        raise WriteError(
-            f"{shown(os.fspath(target), 200)} is no path on this machine, and results are written "
-            "to one; give a path, and copy them from there."
-        )
+        raise WriteError(message("not_a_local_path", path=os.fspath(target)))
 
 
 @contextmanager
@@ -229,7 +224,7 @@ def _saying_where(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise WriteError(f"{shown_path(target)} cannot be written: {why}.") from error
+        raise WriteError(message("target_not_written", path=shown_path(target), why=why)) from error
 
 
 def _beside(target: Path, what: str) -> Path:
@@ -258,24 +253,23 @@ def _check_directory(
 ) -> bool:
     """Whether `target` must be replaced; refuse to replace what is not ours."""
     where = shown_path(target)
-    here = target.resolve() == Path.cwd()
-    if here or target.is_mount():
-        what = "the current directory" if here else "a mount point"
-        inside = shown_path(target / "ranking")
-        raise WriteError(f"{where} is {what}; give a directory inside it, such as {inside}.")
+    inside = shown_path(target / "ranking")
+    if target.resolve() == Path.cwd():
+        raise WriteError(message("target_is_current_directory", path=where, inside=inside))
+    if target.is_mount():
+        raise WriteError(message("target_is_mount_point", path=where, inside=inside))
     if not target.exists():
         return False
     if not target.is_dir():
-        raise WriteError(f"{where} is a file; give the name of a directory.")
+        raise WriteError(message("target_is_a_file", path=where))
     with _saying_where(target):
         held = sorted(entry.name for entry in target.iterdir())
     if held and not overwrite:
-        raise WriteError(f"{where} is not empty; give another name, or --overwrite to replace it.")
+        raise WriteError(message("target_not_empty", path=where))
     foreign = [name for name in held if not ours(name)]
     if foreign:
         raise WriteError(
-            f"{where} holds what `{command}` did not write ({shown_some(foreign)}), which "
-            "--overwrite would delete; give another name, or move it away."
+            message("target_holds_other_files", path=where, command=command, files=foreign)
         )
     return bool(held)
 

@@ -18,7 +18,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for room in ("urlr", "tasks", "flows", "browser", "deploy", "faults", "."):
     sys.path.insert(0, str(Path(__file__).parent / room))
 
-pytest_plugins = ["storage", "clusters", "registries", "pipeline", "commands"]
+pytest_plugins = [
+    "tiers",
+    "promises",
+    "servers",
+    "storage",
+    "clusters",
+    "registries",
+    "pipeline",
+    "in_process",
+    "commands",
+]
 
 # No clock: test processes share the cores there are.
 settings.register_profile("tests", settings.default, deadline=None)

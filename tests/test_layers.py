@@ -3,11 +3,10 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -52,66 +51,76 @@ def at_import(tree: ast.AST) -> Iterator[ast.AST]:
             yield from at_import(node)
 
 
+def offending(paths: list[Path], wrong: Callable[[Path], object]) -> dict[str, object]:
+    """What is wrong, by the name of the module it is wrong with."""
+    return {named(path): found for path in paths if (found := wrong(path))}
+
+
+def imported_anywhere(*names: str) -> Callable[[Path], set[str]]:
+    return lambda path: imported(everywhere(path)) & set(names)
+
+
+def failed(script: str) -> str:
+    """What a fresh process says of the script, nothing if it ends well."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    return f"exit code {done.returncode}: {done.stderr}" if done.returncode else ""
+
+
 def test_every_room_has_modules():
     assert all(len(modules(room)) > 1 for room in ("urlr", "tasks", "flows"))
 
 
-@pytest.mark.parametrize("path", modules("urlr"), ids=named)
-def test_the_method_knows_no_task_flow_or_orchestrator(path):
-    assert not imported(everywhere(path)) & FOREIGN_TO_THE_METHOD
+def test_the_method_knows_no_task_flow_or_orchestrator():
+    assert offending(modules("urlr"), imported_anywhere(*FOREIGN_TO_THE_METHOD)) == {}
 
 
-@pytest.mark.parametrize("path", modules("tasks"), ids=named)
-def test_tasks_know_no_flow(path):
-    assert "flows" not in imported(everywhere(path))
+def test_tasks_know_no_flow():
+    assert offending(modules("tasks"), imported_anywhere("flows")) == {}
 
 
-@pytest.mark.parametrize("path", modules("tasks"), ids=named)
-def test_tasks_know_no_prefect(path):
-    assert "prefect" not in imported(everywhere(path))
+def test_tasks_know_no_prefect():
+    assert offending(modules("tasks"), imported_anywhere("prefect")) == {}
 
 
-@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
-def test_one_module_knows_the_object_storage(path):
-    assert not imported(everywhere(path)) & STORAGE or named(path) == "tasks/bucket.py"
+def test_one_module_knows_the_object_storage():
+    found = offending(modules("tasks") + modules("flows"), imported_anywhere(*STORAGE))
+    assert set(found) == {"tasks/bucket.py"}, found
 
 
-@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
-def test_one_module_knows_mlflow(path):
-    assert (
-        "mlflow" not in imported(everywhere(path))
-        or named(path) == "tasks/registry/mlflow_client.py"
-    )
+def test_one_module_knows_mlflow():
+    found = offending(modules("tasks") + modules("flows"), imported_anywhere("mlflow"))
+    assert set(found) == {"tasks/registry/mlflow_client.py"}, found
 
 
-@pytest.mark.parametrize("path", modules("tasks") + modules("flows"), ids=named)
-def test_nothing_of_the_pipeline_stack_is_loaded_at_import(path):
+def test_nothing_of_the_pipeline_stack_is_loaded_at_import():
     """But for Prefect in the modules of flows, which nobody else loads at import."""
-    found = imported(at_import(ast.parse(path.read_text())))
-    allowed = {"prefect"} if named(path) in FLOWS else set()
-    assert found & {"mlflow", "prefect", "dask", "distributed", "dask_ml"} == allowed
+    stack = {"mlflow", "prefect", "dask", "distributed", "dask_ml"}
+    found = offending(
+        modules("tasks") + modules("flows"),
+        lambda path: imported(at_import(ast.parse(path.read_text()))) & stack,
+    )
+    assert found == {name: {"prefect"} for name in FLOWS}
 
 
-@pytest.mark.parametrize("path", modules("flows"), ids=named)
-def test_a_flow_is_loaded_only_by_the_command_that_runs_it(path):
-    loaded = {
-        node.module
-        for node in at_import(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom)
-    }
-    assert not loaded & {name.removesuffix(".py").replace("/", ".") for name in FLOWS}
+def test_a_flow_is_loaded_only_by_the_command_that_runs_it():
+    flows = {name.removesuffix(".py").replace("/", ".") for name in FLOWS}
+
+    def loaded(path: Path) -> set[str | None]:
+        nodes = at_import(ast.parse(path.read_text()))
+        return flows & {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+
+    assert offending(modules("flows"), loaded) == {}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in modules("urlr") if path.name != "model_file.py"], ids=named
-)
-def test_the_method_opens_no_file(path):
-    called = {
-        node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-        for node in everywhere(path)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
-    }
-    assert not called & (OPENERS | READERS)
+def test_the_method_opens_no_file():
+    def opened(path: Path) -> set[str]:
+        return (OPENERS | READERS) & {
+            node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            for node in everywhere(path)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        }
+
+    assert set(offending(modules("urlr"), opened)) == {"urlr/model_file.py"}
 
 
 def test_a_store_in_a_directory_loads_no_object_storage():
@@ -119,42 +128,44 @@ def test_a_store_in_a_directory_loads_no_object_storage():
     assert not imported(at_import(tree)) & STORAGE
 
 
-@pytest.mark.parametrize(
-    "name", ["cli", "doctor_command", "ending", "fit_command", "report_command"]
-)
-def test_the_command_imports_only_the_standard_library_at_first(name):
-    tree = ast.parse((ROOT / "flows" / f"{name}.py").read_text())
-    assert imported(at_import(tree)) <= set(sys.stdlib_module_names) | {"flows"}
+def test_the_command_imports_only_the_standard_library_at_first():
+    names = ["cli", "doctor_command", "ending", "fit_command", "report_command"]
+    known = set(sys.stdlib_module_names) | {"flows"}
+    found = offending(
+        [ROOT / "flows" / f"{name}.py" for name in names],
+        lambda path: imported(at_import(ast.parse(path.read_text()))) - known,
+    )
+    assert found == {}
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_loads_nothing_heavy(option):
+def test_help_loads_nothing_heavy():
     script = (
-        "import sys\n"
+        "import contextlib, io, sys\n"
         "from flows.cli import main\n"
-        "try:\n"
-        f"    main(['{option}'])\n"
-        "except SystemExit as end:\n"
-        "    assert end.code in (0, None), end.code\n"
+        "for option in ('--help', '--version'):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as shown:\n"
+        "        try:\n"
+        "            main([option])\n"
+        "        except SystemExit as end:\n"
+        "            assert end.code in (0, None), (option, end.code)\n"
+        "    assert shown.getvalue().startswith(('usage: urlr', 'urlr ')), option\n"
         "heavy = {'numpy', 'pandas', 'pyarrow', 'scipy', 'numba', 'sklearn', 'urlr', 'tasks'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "urlr" in done.stdout
+    assert failed(script) == ""
 
 
-@pytest.mark.parametrize("module", ["tasks.registry.verifying", "tasks.train", "flows.nightly"])
-def test_processes_of_a_night_load_no_more_than_they_need(module):
+def test_processes_of_a_night_load_no_more_than_they_need():
     """Every night starts five of them or more; scipy.stats alone takes a second."""
     script = (
         "import sys\n"
-        f"import {module}\n"
-        "heavy = {'scipy.stats', 'sklearn', 'matplotlib', 'mlflow', 'bokeh'}\n"
+        "import {module}\n"
+        "heavy = {{'scipy.stats', 'sklearn', 'matplotlib', 'mlflow', 'bokeh'}}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    started = ("tasks.registry.verifying", "tasks.train", "flows.nightly")
+    found = {module: failed(script.format(module=module)) for module in started}
+    assert found == dict.fromkeys(started, "")
 
 
 def test_names_of_the_method_are_what_they_were_whatever_was_loaded_before():
@@ -167,8 +178,7 @@ def test_names_of_the_method_are_what_they_were_whatever_was_loaded_before():
         "assert all(callable(getattr(urlr, name)) for name in functions)\n"
         "assert not [name for name in urlr.__all__ if getattr(urlr, name, None) is None]\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert failed(script) == ""
 
 
 def test_checks_load_nothing_heavy_at_first_since_they_may_have_to_say_that_it_cannot_be_loaded():
@@ -178,8 +188,7 @@ def test_checks_load_nothing_heavy_at_first_since_they_may_have_to_say_that_it_c
         "heavy = {'numpy', 'pandas', 'pydantic', 'urlr', 'packaging'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or None)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert failed(script) == ""
 
 
 def asked_for(name: str, *extras: str) -> dict[str, str]:

@@ -29,7 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from urlr import baselines, metrics, simulate
-    from urlr.errors import ConvergenceError, FeatureError, ModelFileError, UrlrError, VoteError
+    from urlr.errors import (
+        ArgumentError,
+        ConvergenceError,
+        FeatureError,
+        ModelFileError,
+        UrlrError,
+        VoteError,
+    )
     from urlr.features import feature_table
     from urlr.fitting import fit
     from urlr.graph import ComparisonGraph, comparison_graph
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from urlr.votes import VoteTable, vote_table
 
 __all__ = [
+    "ArgumentError",
     "ComparisonGraph",
     "ConvergenceError",
     "FeatureError",
@@ -69,7 +77,15 @@ _MODULES = {
     "metrics": "",
     "simulate": "",
     **dict.fromkeys(
-        ("ConvergenceError", "FeatureError", "ModelFileError", "UrlrError", "VoteError"), "errors"
+        (
+            "ArgumentError",
+            "ConvergenceError",
+            "FeatureError",
+            "ModelFileError",
+            "UrlrError",
+            "VoteError",
+        ),
+        "errors",
     ),
     "feature_table": "features",
     "fit": "fitting",

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
+from urlr.errors import ArgumentError
+from urlr.messages import message
 from urlr.poisson_binomial import sums
 from urlr.reliability import Reliability, reliability, tallied
 from urlr.voting_groups import OrientedVotes, SharedDepartures
@@ -102,11 +104,11 @@ def annotator_table(
 
     Raises
     ------
-    ValueError
+    ArgumentError
         If the level is no rate between 0 and 1.
     """
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+        raise ArgumentError(message("not_between_0_and_1", name="level", value=level))
     n_people = len(names)
     voter = np.where(annotator >= 0, annotator, n_people)  # nobody's votes are counted last
 
@@ -290,25 +292,25 @@ def _evidence(
     hasty = seconds < _HASTY * usual_time
     n_others = int(np.count_nonzero(judged.verdict == GROUP)) - 1
     endings = {
-        FINE: "",
-        CARELESS: "; guessing would give 50%",
-        GROUP: f"; departs from the consensus where {n_others:,} others of a group do",
-        TOO_FEW: "; on so few votes a guesser would not stand out",
+        CARELESS: message("guessing_gives_half"),
+        GROUP: message("departs_with_others", n_others=n_others),
+        TOO_FEW: message("too_few_to_stand_out"),
     }
 
     def sentence(person: int) -> str:
         n = int(n_decided[person])
         if n == 0:
-            return "no decided votes"
-        agrees = agreement[person]
-        votes = f"{n:,} decided vote{'' if n == 1 else 's'}"
-        said = f"agrees on {agrees:.0%} of {votes} where {expected[person]:.0%} is usual"
-        turned = f"; turned around it would be {1.0 - agrees:.0%}"
-        said += endings.get(int(judged.verdict[person]), turned)
+            return message("no_decided_votes")
+        agrees, verdict = agreement[person], int(judged.verdict[person])
+        said = [message("agrees_on", agreement=agrees, n_decided=n, expected=expected[person])]
+        if verdict == REVERSED:
+            said.append(message("turned_around", agreement=1.0 - agrees))
+        elif verdict != FINE:
+            said.append(endings[verdict])
         if one_sided[person]:
-            said += f"; chooses the left in {left[person]:.0%} of them"
+            said.append(message("one_sided", left=left[person]))
         if hasty[person]:
-            said += f"; takes {seconds[person]:.1f} s where {usual_time:.1f} s are usual"
-        return said.replace("%", " %")
+            said.append(message("hasty", seconds=seconds[person], usual=usual_time))
+        return "; ".join(said)
 
     return [sentence(person) for person in range(len(table))]

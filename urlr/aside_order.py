@@ -8,6 +8,7 @@ import numpy as np
 
 from urlr.arrays import Ints
 from urlr.errors import UrlrError
+from urlr.messages import message
 from urlr.ranker import Ranker
 from urlr.verdicts import LinkEvidence, PathEvidence
 
@@ -44,7 +45,7 @@ def aside_order(ranker: Ranker) -> AsideOrder:
     """
     evidence = ranker.evidence
     if evidence is None:
-        raise UrlrError("a model read from a file has no votes to put in order.")
+        raise UrlrError(message("no_votes_in_file"))
     if isinstance(evidence, PathEvidence):
         return _of_edges(evidence, ranker.facts.rate)
     return _of_votes(evidence, ranker.facts.rate)

@@ -15,6 +15,7 @@ from urlr.fitting import fit
 from urlr.graph import ComparisonGraph, comparison_graph, graph_of
 from urlr.ids import positions
 from urlr.laplacian import solve_laplacian
+from urlr.messages import message
 from urlr.ranking import Ranking, ranking_coefficients, tuned_ridge
 from urlr.ridge import ridge_solve
 from urlr.spaces import original_space
@@ -138,9 +139,9 @@ def bradley_terry(
             length *= 0.5
             moved = gradient_at(theta + length * step)
         theta, gradient = theta + length * step, moved
+    size = float(np.abs(gradient).max())
     raise ConvergenceError(
-        f"Bradley-Terry kept a gradient of {float(np.abs(gradient).max()):.1e}, tolerance "
-        f"{goal:.1e}, after {_BT_STEPS} steps; a larger ridge helps."
+        message("bradley_terry_unsettled", gradient=size, tolerance=goal, n_steps=_BT_STEPS)
     )
 
 
@@ -163,7 +164,7 @@ def majority(graph: ComparisonGraph) -> Mask:
 def _majority_graph(graph: ComparisonGraph) -> ComparisonGraph:
     kept = graph.keep(majority(graph))
     if not kept.target.any():
-        raise VoteError("no pair has a majority: majority voting has nothing to learn from.")
+        raise VoteError(message("no_majority"))
     return kept
 
 

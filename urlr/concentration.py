@@ -19,11 +19,13 @@ from urlr.annotators import FINE, GROUP, TOO_FEW, VERDICTS, judged_people, q_val
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.ballots import Ballots, ballots_of
 from urlr.consensus import FEWEST_VOTES, SMALLEST_CROWD, Consensus, consensus
-from urlr.errors import VoteError
-from urlr.ids import plural, positions, shown
+from urlr.errors import ArgumentError, VoteError
+from urlr.ids import positions
+from urlr.messages import message
 from urlr.opposing_groups import Group, opposing_groups
 from urlr.poisson_binomial import lower_tail_deviates, sums
 from urlr.reliability import Reliability, reliability, tallied
+from urlr.sentence import Sentence
 from urlr.votes import VoteTable
 
 Kind = Literal["person", "item", "time"]
@@ -60,7 +62,7 @@ class Cluster:
     p_value: float
     q_value: float
     """Corrected for everything looked at."""
-    words: str
+    words: Sentence
     """One plain sentence; long names are shortened in it."""
 
 
@@ -114,15 +116,14 @@ def concentration(
     ------
     VoteError
         If the times are not as many as the votes.
-    ValueError
+    ArgumentError
         If the level is no rate between 0 and 1.
     """
     if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+        raise ArgumentError(message("not_between_0_and_1", name="level", value=level))
     if times is not None and len(times) != len(votes.status):
-        raise VoteError(
-            f"there are {len(times):,} times for {len(votes.status):,} votes; give one for each."
-        )
+        n_votes = len(votes.status)
+        raise VoteError(message("times_do_not_fit", n_times=len(times), n_votes=n_votes))
     ballots = ballots_of(votes)
     seen = consensus(ballots)
     verdict = _odd(ballots, seen, len(votes.items), level)
@@ -196,14 +197,14 @@ class _Places:
         ]
 
 
-def _words(kind: Kind, name: Any, n_contrary: int, expected: float, n_all: int) -> str:
-    usual = "less than 1" if expected < 0.95 else f"{expected:,.0f}"
-    of_all = f"{n_contrary:,} of the {plural(n_all, 'contrary vote')}"
+def _words(kind: Kind, name: Any, n_contrary: int, expected: float, n_all: int) -> Sentence:
+    usual = message("less_than_one") if expected < 0.95 else f"{expected:,.0f}"
+    of_all = message("contrary_of_all", count=n_contrary, n_all=n_all)
     if kind == "person":
-        return f"{shown(name)} cast {of_all}, where {usual} would be expected"
+        return message("contrary_person", name=name, of_all=of_all, usual=usual)
     if kind == "item":
-        return f"{of_all} are about {shown(name)}, where {usual} would be expected"
-    return f"{of_all} were cast {name}, where {usual} would be expected"
+        return message("contrary_item", name=name, of_all=of_all, usual=usual)
+    return message("contrary_time", when=name, of_all=of_all, usual=usual)
 
 
 def _by_person(ballots: Ballots, seen: Consensus) -> tuple[_Places, Reliability]:
@@ -291,11 +292,11 @@ def _spans(moments: pd.DatetimeIndex) -> tuple[Codes, pd.Index[Any]]:
         return np.zeros(0, np.int32), pd.Index([])
     if step == "h":
         hour = pd.Timedelta(hours=1)
-        words = [f"on {one:%Y-%m-%d} from {one:%H:%M} to {one + hour:%H:%M}" for one in spans]
+        words = [message("in_hour", start=one, end=one + hour) for one in spans]
     elif step == "D":
-        words = [f"on {one:%Y-%m-%d}" for one in spans]
+        words = [message("on_day", day=one) for one in spans]
     else:
-        words = [f"in the week from {one:%Y-%m-%d}" for one in spans]
+        words = [message("in_week", start=one) for one in spans]
     return codes.astype(np.int32), pd.Index(words)
 
 

@@ -19,7 +19,9 @@ from scipy.special import expit
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import VoteError
-from urlr.ids import plural, positions
+from urlr.ids import positions
+from urlr.messages import message
+from urlr.sentence import Sentence
 
 LONGEST = 4
 """Steps of the longest path looked for; nobody follows a longer one."""
@@ -56,7 +58,7 @@ class Contradictions:
     log_odds: bool
     """Whether margins are log-odds of winning a vote."""
 
-    def sentence(self, listed: int, names: Sequence[object]) -> str | None:
+    def sentence(self, listed: int, names: Sequence[object]) -> Sentence | None:
         """Say it in words; None where nothing is contradicted.
 
         Parameters
@@ -73,18 +75,21 @@ class Contradictions:
         if kind == PATH:
             items = [names[item] for item in self.path[listed, : self.n_steps[listed] + 1]]
             steps = zip(items, items[1:], self.won[listed], self.lost[listed], strict=False)
-            said = ", ".join(f"{a} beat {b} {won:,}:{lost:,}" for a, b, won, lost in steps)
+            said = ", ".join(
+                message("beat", first=a, second=b, won=won, lost=lost) for a, b, won, lost in steps
+            )
         else:
-            by = "by their features" if kind == FEATURES else "by all votes together"
+            by = message("by_features") if kind == FEATURES else message("by_all_votes")
             margin = float(self.margin[listed])
-            said = f"{by} {loser} is ahead of {winner} by {_shown_margin(margin)}"
+            shown = _shown_margin(margin)
+            said = message("ahead", by=by, first=loser, second=winner, margin=shown)
             if self.log_odds:
-                said += f", a win in {expit(margin):.0%}".replace("%", " % of votes")
+                said = message("ahead_in_odds", ahead=said, share=float(expit(margin)))
         if self.tie[listed]:
-            return f"{said}, yet this vote calls {loser} and {winner} equal"
-        return f"{said}, yet this vote says {winner} beats {loser}"
+            return message("yet_called_equal", said=said, first=loser, second=winner)
+        return message("yet_beats", said=said, first=winner, second=loser)
 
-    def sentences(self, names: Sequence[object]) -> tuple[str | None, ...]:
+    def sentences(self, names: Sequence[object]) -> tuple[Sentence | None, ...]:
         """Say all of them in words, see `sentence`."""
         return tuple(self.sentence(listed, names) for listed in range(self.row.size))
 
@@ -133,10 +138,7 @@ def contradictions(
     pruned = verdicts["pruned"].to_numpy(np.bool_)
     listed = np.flatnonzero(pruned & counts) if rows is None else np.asarray(rows, np.int64)
     if unusable := int(np.count_nonzero(~counts[listed])):
-        raise VoteError(
-            f"{plural(unusable, 'vote')} of {listed.size:,} to be explained do not count or are "
-            "about items without a score; list pruned votes, with the scores of the same fit."
-        )
+        raise VoteError(message("inexplicable_votes", count=unusable, n_listed=listed.size))
     kept = counts & ~pruned & (status == "used")
     kept[listed] = False
     score = scores["score"].to_numpy(np.float64)
@@ -173,7 +175,7 @@ def contradictions(
 
 def _shown_margin(margin: float) -> str:
     if margin < 0.01:
-        return "less than 0.01"
+        return message("less_than_a_hundredth")
     return f"{margin:.2g}" if margin < 10 else f"{margin:,.0f}"
 
 

@@ -12,7 +12,8 @@ from urlr.ballots import Ballots, ballots_of
 from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
-from urlr.ids import plural, positions
+from urlr.ids import positions
+from urlr.messages import message
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
@@ -41,6 +42,7 @@ def default_ranker(
     checked = preflight(
         graph,
         votes=read,
+        people=ballots.names,
         ranked=graph if table is None else graph.with_features(features),
         columns=None if table is None else column_problems(values, table.columns),
         ignored=() if table is None else table.ignored,
@@ -50,35 +52,19 @@ def default_ranker(
 
     remarks: list[Finding] = []
     if ballots.n_odd_names:
-        said = plural(ballots.n_odd_names, "vote names an", "votes name an")
-        text = f"{said} annotator by neither text nor a whole number; they count as nameless."
-        remarks.append(Finding("warning", text))
+        remarks.append(Finding("warning", message("odd_annotators", count=ballots.n_odd_names)))
     folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
     begun = begin(ballots, feature_map, values, folds, settings, seed, progress=progress)
     rates, turned = begun.rates, begun.turned
     if begun.contradictory:
-        text = (
-            "People contradict each other so much that half of the votes would have to be read "
-            "the other way round, which was not done. Look at the annotators before trusting "
-            "this."
-        )
-        remarks.append(Finding("warning", text))
+        remarks.append(Finding("warning", message("people_contradict_each_other")))
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
     if begun.standing.counted.any() and not begun.standing.margin.any():
-        what = "of people" if tuned is None else "on items"
-        text = (
-            f"Votes {what} left out of the fit are foretold no better than by chance, so nobody "
-            "could be judged by the others. Look at the votes before trusting this."
-        )
-        remarks.append(Finding("warning", text))
+        held_out = message("of_people") if tuned is None else message("on_items")
+        remarks.append(Finding("warning", message("no_better_than_chance", held_out=held_out)))
     if settings.ridge == "tuned" and tuned is None and feature_map is not None:
-        remarks.append(
-            Finding(
-                "warning",
-                f"Too few votes to tune the ridge on items left out; {RIDGE:g} was used.",
-            )
-        )
+        remarks.append(Finding("warning", message("ridge_not_tuned", ridge=RIDGE)))
     model = robust_fit(
         ballots,
         begun.standing,

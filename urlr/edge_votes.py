@@ -6,6 +6,7 @@ if it counts, the positions of its two items: 10 bytes a row, 18 where votes hav
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +51,7 @@ class EdgeVotes:
         """One number for a piece whose votes all weigh the same."""
         self._reason: list[Bytes] = []
         self._ids = VoteIds()
+        self._respelled: Counter[str] = Counter()
 
     def add(self, votes: VoteTable) -> None:
         """Take the next rows."""
@@ -62,6 +64,7 @@ class EdgeVotes:
         self._weight.append(1.0 if (weight == 1.0).all() else weight)
         self._reason.append(votes.reason)
         self._ids.add(votes.frame.get("vote_id"), counts)
+        self._respelled.update(votes.respelled)
 
     def gathered(self) -> GatheredVotes:
         """Gather all rows, which are forgotten here; no edges where no row counts."""
@@ -82,7 +85,8 @@ class EdgeVotes:
             columns = [column[kept] for column in columns]
         head, tail, tie, weight = columns
         del columns
-        accounts = Accounts.of(reason, n_ties=int(np.count_nonzero(tie)))
+        n_ties = int(np.count_nonzero(tie))
+        accounts = Accounts.of(reason, n_ties=n_ties, respelled=dict(self._respelled))
         items, head, tail = _occurring(self._items, head, tail)
         graph = gathered_graph(items, head, tail, tie, weight)
         edge = graph.edge_of_row
@@ -113,7 +117,7 @@ def accounts_of(graph: ComparisonGraph) -> Accounts:
     n_ties = int(graph.n_votes[graph.target == 0].sum())
     n_used = int(graph.n_votes.sum(dtype=np.int64)) - n_ties
     counts = {"read": n_used + n_ties, "used": n_used, "ties": n_ties, "skipped": 0, "rejected": 0}
-    return Accounts(counts, {}, {})
+    return Accounts(counts, {}, {}, {})
 
 
 def _occurring(

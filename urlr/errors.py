@@ -1,8 +1,32 @@
 """Every error this package raises on purpose, each with one meaning."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from urlr.sentence import Sentence
+
 
 class UrlrError(Exception):
-    """Base of all errors raised on purpose; its text says what, how many, and what to do."""
+    """Base of all errors raised on purpose; its sentence says what, how many, and what to do."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(sentence)
+
+    @property
+    def sentence(self) -> Sentence:
+        """What it says, as it was made."""
+        return self.args[0]  # type: ignore[no-any-return]
+
+    @property
+    def code(self) -> str:
+        """What went wrong, in a word that no change of the sentence changes."""
+        return self.sentence.code
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The numbers and names that the sentence gives."""
+        return self.sentence.fields
 
 
 class VoteError(UrlrError):
@@ -13,8 +37,12 @@ class FeatureError(UrlrError):
     """The feature table cannot be used as it is."""
 
 
+class ArgumentError(UrlrError, ValueError):
+    """A function was called with an argument, or a setting was given, that makes no sense."""
+
+
 class ConvergenceError(UrlrError):
-    """A solver missed its tolerance; the text gives violation, tolerance and iterations."""
+    """A solver missed its tolerance; the sentence gives violation, tolerance and iterations."""
 
 
 class ModelFileError(UrlrError):

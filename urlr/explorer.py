@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints
 from urlr.ballots import Ballots, ballots_of
-from urlr.errors import VoteError
+from urlr.errors import ArgumentError, VoteError
 from urlr.features import feature_table
-from urlr.ids import plural, positions, sorted_uniques
+from urlr.ids import positions, sorted_uniques
 from urlr.intervals import share_interval
+from urlr.messages import message
 from urlr.metrics import kendall_tau_b
 from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
@@ -87,7 +88,7 @@ def explore(
         As a fit would.
     """
     if not 0.0 <= chosen < 1.0:
-        raise ValueError(f"chosen is {chosen}; it is a share, 0 up to 1.")
+        raise ArgumentError(message("not_a_share", name="chosen", value=chosen))
     shares = np.unique([*SHARES, chosen])
     rng = np.random.default_rng(settings.seed)
     with threadpool_limits(limits=1):
@@ -129,10 +130,7 @@ def _foretold(ballots: Ballots, place: Ints, scores: Floats) -> _Foretold:
     winner, loser = place[ballots.rows.winner], place[ballots.rows.loser]
     known = ~ballots.tie & (winner >= 0) & (loser >= 0)
     if not known.any():
-        raise VoteError(
-            f"none of {plural(known.size, 'vote')} kept back is decided between items that are "
-            "ranked without it."
-        )
+        raise VoteError(message("no_predictable_vote", n_votes=known.size))
     winner, loser, weight = winner[known], loser[known], ballots.weight[known]
     first, second = np.minimum(winner, loser), np.maximum(winner, loser)
     pair = np.unique(first * scores.shape[1] + second, return_inverse=True)[1].astype(np.int64)

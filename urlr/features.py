@@ -14,7 +14,9 @@ from scipy.sparse.csgraph import connected_components
 
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import FeatureError
-from urlr.ids import plural, read_ids, shown, shown_some
+from urlr.ids import read_ids, shown_some
+from urlr.messages import message
+from urlr.sentence import Sentence
 from urlr.steps import Impute, Standardise
 
 _PAIRS_LIMIT = 2000
@@ -63,16 +65,10 @@ def feature_table(features: pd.DataFrame) -> FeatureTable:
         embeddings of unequal length.
     """
     if not isinstance(features, pd.DataFrame):
-        raise FeatureError(
-            f"features must be a pandas DataFrame, not {type(features).__name__}; "
-            "make one with a row for each item."
-        )
+        raise FeatureError(message("features_not_a_table", kind=type(features).__name__))
     if features.empty:
-        raise FeatureError(
-            f"the feature table is empty ({plural(len(features), 'row')}, "
-            f"{plural(features.shape[1], 'column')}); give a row for each item and a column for "
-            "each feature."
-        )
+        n_rows, n_columns = features.shape
+        raise FeatureError(message("empty_features", n_rows=n_rows, n_columns=n_columns))
     names = [str(name) for name in features.columns]
     _refuse_repeated(names)
     items = _item_ids(features, names)
@@ -91,10 +87,8 @@ def feature_table(features: pd.DataFrame) -> FeatureTable:
         else:
             ignored.append(name)
     if not pieces:
-        held = f"; not numeric: {shown_some(ignored)}" if ignored else ""
         raise FeatureError(
-            f"the feature table has no numeric column{held}. Give at least one column of numbers, "
-            "or a column `embedding` of lists."
+            message("no_numeric_column", names=ignored) if ignored else message("only_item_column")
         )
     columns = [name for names_of_piece, _ in pieces for name in names_of_piece]
     _refuse_repeated(columns)
@@ -135,30 +129,28 @@ class ColumnProblems:
     pairs_skipped: bool
     """True if there were too many columns to look for collinear ones."""
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Sentence]:
         """One sentence per finding, for people; empty if there is nothing to say."""
         found = []
         if self.missing_everywhere:
-            columns = plural(len(self.missing_everywhere), "column")
-            found.append(
-                f"{columns} without a value, not used: {shown_some([*self.missing_everywhere])}."
-            )
+            names = self.missing_everywhere
+            found.append(message("columns_without_value", count=len(names), names=names))
         if self.constant:
-            columns = plural(len(self.constant), "constant column")
-            found.append(f"{columns}, not used: {shown_some([*self.constant])}.")
+            names = self.constant
+            found.append(message("constant_columns", count=len(names), names=names))
         if self.missing:
-            columns = plural(len(self.missing), "column")
-            counts = [f"{shown(name)} ({count:,})" for name, count in self.missing]
-            found.append(f"{columns} with missing values: {shown_some(counts)}.")
+            each = [message("missing_in", name=name, count=count) for name, count in self.missing]
+            found.append(message("columns_with_gaps", count=len(each), names=each))
         if self.collinear:
-            groups = plural(len(self.collinear), "group")
-            each = "; ".join(shown_some([*group]) for group in self.collinear[:3])
-            more = f"; and {len(self.collinear) - 3:,} more" if len(self.collinear) > 3 else ""
-            found.append(f"{groups} of columns that repeat each other: {each}{more}.")
+            groups = [shown_some([*names]) for names in self.collinear[:3]]
+            count = len(self.collinear)
+            if count > 3:
+                groups.append(message("and_more", count=count - 3))
+            found.append(message("repeating_columns", count=count, groups="; ".join(groups)))
         if self.rank is not None and self.rank < self.n_varying:
-            found.append(f"The {self.n_varying:,} varying columns have rank {self.rank:,} only.")
+            found.append(message("dependent_columns", n_columns=self.n_varying, rank=self.rank))
         if self.pairs_skipped:
-            found.append(f"Not searched for repeated columns: there are {self.n_varying:,}.")
+            found.append(message("columns_not_compared", n_columns=self.n_varying))
         return found
 
 
@@ -213,22 +205,17 @@ def refuse_infinite(
     if not infinite.any():
         return
     count = int(np.count_nonzero(infinite))
-    where = shown_some([columns[int(k)] for k in np.flatnonzero(infinite.any(axis=0))])
-    rows = np.flatnonzero(infinite.any(axis=1))
-    who = f"items {shown_some(list(items.take(rows)))}" if items is not None else "some rows"
-    raise FeatureError(
-        f"{plural(count, 'feature value is', 'feature values are')} infinite (columns {where}; "
-        f"{who}); replace them with numbers, or leave them missing."
-    )
+    where = [columns[int(k)] for k in np.flatnonzero(infinite.any(axis=0))]
+    if items is None:
+        raise FeatureError(message("infinite_values", count=count, columns=where))
+    who = items.take(np.flatnonzero(infinite.any(axis=1))).tolist()
+    raise FeatureError(message("items_with_infinite", count=count, columns=where, items=who))
 
 
 def _refuse_repeated(names: list[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise FeatureError(
-            f"{plural(len(repeated), 'column name appears', 'column names appear')} more than once "
-            f"({shown_some(repeated)}); rename or drop the repeated columns."
-        )
+        raise FeatureError(message("repeated_columns", count=len(repeated), names=repeated))
 
 
 def _item_ids(features: pd.DataFrame, names: list[str]) -> pd.Index[Any]:
@@ -242,32 +229,31 @@ def _item_ids(features: pd.DataFrame, names: list[str]) -> pd.Index[Any]:
         and (index.start, index.step) == (0, 1)
         and index.name is None
     ):
-        raise FeatureError(
-            f"the feature table does not say which items its {plural(n, 'row')} describe: it has "
-            "no column `item`, and its index only counts the rows. Add the column, or set the "
-            "index with features.set_index(...); if the items really are 0, 1, 2, ..., name the "
-            "index with features.rename_axis('item')."
-        )
+        raise FeatureError(message("features_of_unnamed_items", n_rows=n))
     else:
         source = "index"
         ids = read_ids(index)
     for mask, what in (
-        (ids.missing, "have no item id"),
-        (ids.empty, "have an empty item id"),
-        (ids.unusable, "have an item id that is neither a whole number nor text"),
+        (ids.missing, message("no_id")),
+        (ids.empty, message("empty_id")),
+        (ids.unusable, message("unusable_id")),
     ):
         if mask.any():
-            rows = np.flatnonzero(mask)
+            rows = (np.flatnonzero(mask) + 1).tolist()
             raise FeatureError(
-                f"{len(rows):,} of {plural(n, 'row')} {what} in the {source} of the feature table "
-                f"(rows {shown_some(list(rows + 1))}, counting from 1); name the items or drop "
-                "the rows."
+                message(
+                    "rows_without_item",
+                    count=len(rows),
+                    n_rows=n,
+                    what=what,
+                    source=source,
+                    rows=rows,
+                )
             )
-    repeated = ids.values[ids.values.duplicated()].unique()
-    if len(repeated):
+    repeated = ids.values[ids.values.duplicated()].unique().tolist()
+    if repeated:
         raise FeatureError(
-            f"{plural(len(repeated), 'item appears', 'items appear')} more than once in the "
-            f"{source} of the feature table ({shown_some(list(repeated))}); keep one row for each."
+            message("repeated_items", count=len(repeated), source=source, items=repeated)
         )
     return ids.values.rename(None)
 
@@ -305,27 +291,23 @@ def _embeddings(column: pd.Series[Any], items: pd.Index[Any]) -> Floats:
     rows = [_vector(value) for value in column]
     bad = [k for k, row in enumerate(rows) if row is not None and (row.ndim != 1 or row.size == 0)]
     if bad:
+        who = items.take(bad).tolist()
         raise FeatureError(
-            f"{len(bad):,} of {plural(len(rows), 'row')} hold something else than a flat list of "
-            f"numbers in column `embedding` (items {shown_some(list(items.take(bad)))}); "
-            "give every item a list of numbers, or leave it missing."
+            message("embeddings_not_lists", count=len(bad), n_rows=len(rows), items=who)
         )
     lengths = Counter(len(row) for row in rows if row is not None)
     if not lengths:
-        raise FeatureError(
-            f"column `embedding` holds no list in any of {plural(len(rows), 'row')}; "
-            "fill it, or drop it."
-        )
+        raise FeatureError(message("no_embeddings", n_rows=len(rows)))
     if len(lengths) != 1:
         found = ", ".join(
-            f"{plural(length, 'number')} for {plural(count, 'item')}"
+            message("embedding_length", length=length, count=count)
             for length, count in lengths.most_common(3)
         )
         usual = lengths.most_common(1)[0][0]
         odd = [k for k, row in enumerate(rows) if row is not None and len(row) != usual]
+        who = items.take(odd).tolist()
         raise FeatureError(
-            f"column `embedding` holds lists of {len(lengths):,} different lengths ({found}; "
-            f"items {shown_some(list(items.take(odd)))}); every list must be equally long."
+            message("embeddings_of_unequal_length", count=len(lengths), lengths=found, items=who)
         )
     matrix = np.full((len(rows), next(iter(lengths))), np.nan)
     for k, row in enumerate(rows):

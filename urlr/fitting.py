@@ -11,7 +11,7 @@ from urlr.arrays import Progress, no_progress
 from urlr.default import default_ranker
 from urlr.errors import VoteError
 from urlr.features import FeatureTable, feature_table
-from urlr.ids import plural, shown_some
+from urlr.messages import message
 from urlr.paper import paper_ranker
 from urlr.path import Solver
 from urlr.ranker import Ranker
@@ -110,20 +110,24 @@ def _check_any_features(read: VoteTable, table: FeatureTable | None) -> None:
     counts = read.counts
     if table is None or counts["read"] == 0 or counts["used"] + counts["ties"] > 0:
         return
-    lacking = read.reasons.get("item has no features", 0)
+    lacking = read.reasons.get(message("item_without_features"), 0)
     if lacking < counts["read"] / 2:
         return
     voted, known = _examples(pd.concat([*read.names()])), _examples(pd.Series(table.items))
-    types = " Ids must be of one type, text or whole numbers." if voted[1] != known[1] else ""
-    raise VoteError(
-        f"no vote is left: {plural(lacking, 'vote is', 'votes are')} about items without features. "
-        f"Votes name items like {voted[0]} ({voted[1]}), features like {known[0]} ({known[1]})."
-        f"{types}"
+    names = message(
+        "unlike_names",
+        voted=voted[0],
+        voted_kinds=voted[1],
+        known=known[0],
+        known_kinds=known[1],
     )
+    if voted[1] != known[1]:
+        raise VoteError(message("no_features_by_type", count=lacking, names=names))
+    raise VoteError(message("no_features", count=lacking, names=names))
 
 
-def _examples(ids: pd.Series[Any]) -> tuple[str, str]:
+def _examples(ids: pd.Series[Any]) -> tuple[list[Any], str]:
     """A few ids and what kind they are."""
     some = ids.dropna().unique()[:3].tolist()
     kinds = sorted({"text" if isinstance(value, str) else "number" for value in some})
-    return shown_some(some), " and ".join(kinds)
+    return some, " and ".join(kinds)

@@ -12,7 +12,9 @@ from urlr import kernels
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import FeatureError, VoteError
 from urlr.features import feature_table
-from urlr.ids import plural, positions
+from urlr.ids import positions
+from urlr.messages import message
+from urlr.sentence import Sentence
 from urlr.spaces import original_space
 from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table
 
@@ -63,14 +65,11 @@ class ComparisonGraph:
             return replace(self, features=None)
         if features.ndim != 2 or features.shape[0] != self.n_items:
             raise FeatureError(
-                f"features have shape {features.shape}; the graph has {self.n_items:,} items, "
-                "one row each is needed."
+                message("features_of_other_shape", shape=features.shape, n_items=self.n_items)
             )
         if not np.isfinite(features).all():
-            raise FeatureError(
-                f"{np.count_nonzero(~np.isfinite(features)):,} feature values are not finite; "
-                "impute or drop them first."
-            )
+            count = int(np.count_nonzero(~np.isfinite(features)))
+            raise FeatureError(message("features_not_finite", count=count))
         centred = np.ascontiguousarray(features - features.mean(axis=0), dtype=np.float64)
         return replace(self, features=centred)
 
@@ -187,9 +186,8 @@ def gathered_graph(
     )
 
 
-def nothing_counts(n_rows: int, reasons: dict[str, int]) -> str:
+def nothing_counts(n_rows: int, reasons: dict[str, int]) -> Sentence:
     """Why there is nothing to gather, in words."""
     if n_rows == 0:
-        return "there are no votes: the table has 0 rows; check what wrote it."
-    why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-    return f"none of {plural(n_rows, 'vote')} can be used: {why}; check what wrote them."
+        return message("no_votes")
+    return message("no_usable_vote", n_rows=n_rows, reasons=reasons)

@@ -12,6 +12,7 @@ from urlr.arrays import Floats, Ints, Mask, Progress
 from urlr.errors import ConvergenceError
 from urlr.graph import ComparisonGraph
 from urlr.laplacian import solve_laplacian
+from urlr.messages import message
 from urlr.path import (
     OutlierPath,
     PathTrace,
@@ -232,8 +233,13 @@ class _Huber:
             beta, gradient = beta + step, moved
         else:
             raise ConvergenceError(
-                f"the Huber problem at penalty {penalty:.3g} kept a violation of {violation:.1e}, "
-                f"tolerance {self.tolerance:.1e}, after {_ITERATIONS} iterations."
+                message(
+                    "huber_unsolved",
+                    penalty=penalty,
+                    violation=violation,
+                    tolerance=self.tolerance,
+                    iterations=_ITERATIONS,
+                )
             )
         self.violation = max(self.violation, violation)
         scores = self.scores  # of the last gradient

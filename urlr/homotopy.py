@@ -6,6 +6,7 @@ from urlr import kernels
 from urlr.arrays import Floats, Progress
 from urlr.errors import ConvergenceError
 from urlr.graph import ComparisonGraph
+from urlr.messages import message
 from urlr.path import OutlierPath, PathTrace, violation_of
 from urlr.ridge import gradient_scale, inverse_of, ridge_solve
 
@@ -74,8 +75,13 @@ def exact_path(
         limit -= n_events
         if limit < 0:
             raise ConvergenceError(
-                f"the exact path over {n_edges:,} edges made {100 * n_edges:,} events and reached "
-                f"only {n_entered:,} of {goal:,} edges; a larger ridge or the grid solver helps."
+                message(
+                    "path_too_long",
+                    n_edges=n_edges,
+                    n_events=100 * n_edges,
+                    n_entered=n_entered,
+                    goal=goal,
+                )
             )
         progress("following the path", min(1.0, n_entered / goal))
         gram = graph.gram(zone == 0)

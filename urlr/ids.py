@@ -1,8 +1,8 @@
-"""Item ids: whole numbers or text, told apart, never merged by accident.
+"""Ids: whole numbers or text, told apart, never merged by accident, never split by a stray space.
 
 `7`, `"7"` and `"007"` are three items. A float column is read as whole numbers, because that is
 what pandas makes of an integer column with one gap; fractions, truth values and anything else are
-not ids.
+not ids. Text is read in one spelling (see `urlr.spelling`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from urlr.arrays import Codes, Ints, Mask
+from urlr.spelling import clean_column
 
 _EXACT_FLOAT = 2.0**53
 
@@ -66,9 +67,10 @@ def read_ids(column: pd.Series[Any] | pd.Index[Any]) -> Ids:
         return _whole_numbers(np.asarray(numbers, np.int64), missing=missing)
     if pd.api.types.is_float_dtype(column.dtype):
         return _floats(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    clean, _ = clean_column(pd.Series(column).reset_index(drop=True))
     if isinstance(column.dtype, pd.StringDtype):
-        return _texts(pd.Series(column).reset_index(drop=True))
-    return _any_objects(np.asarray(column, dtype=object))
+        return _texts(clean)
+    return _any_objects(np.asarray(clean, dtype=object))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class CodedIds:
     """A long column of ids as positions among its distinct ones, for columns of millions."""
 
     values: pd.Index[Any]
-    """(n_distinct,) the distinct ids; some may be unusable."""
+    """(n_named,) the ids; some may be unusable, and those of several spellings repeat."""
     codes: Codes
     """(n,) position of each row's id in `values`, -1 where it names no item."""
     missing: Mask

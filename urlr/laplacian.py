@@ -6,6 +6,7 @@ from scipy import linalg
 from urlr import kernels
 from urlr.arrays import Codes, Floats
 from urlr.errors import ConvergenceError
+from urlr.messages import message
 
 _DENSE_ITEMS = 500  # below this a dense factorisation is faster than any iteration
 
@@ -57,6 +58,5 @@ def solve_laplacian(
         energy, previous = float(rest @ scaled), energy
         direction = scaled + (energy / previous) * direction
     raise ConvergenceError(
-        f"the ranking of {n:,} items did not settle: residual {size:.1e} of {goal:.1e} wanted "
-        f"after {limit:,} iterations; weights that differ by many orders of magnitude cause this."
+        message("ranking_unsettled", n_items=n, residual=size, goal=goal, iterations=limit)
     )

@@ -17,6 +17,7 @@ from scipy import linalg
 from urlr import kernels
 from urlr.arrays import Codes, Floats, Mask
 from urlr.errors import ConvergenceError
+from urlr.messages import message
 
 _NEWTON_STEPS = 100
 _INNER_STEPS = 500  # and one for every item: what one end of a chain says must reach the other
@@ -221,8 +222,7 @@ def logistic_fit(
             metric = None
         point, gradient = moved, new_gradient
     raise ConvergenceError(
-        f"the logistic fit kept a gradient of {size:.1e}, tolerance {tolerance:.1e}, after "
-        f"{_NEWTON_STEPS} Newton steps; try a larger ridge."
+        message("logistic_unsettled", gradient=size, tolerance=tolerance, n_steps=_NEWTON_STEPS)
     )
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.errors import VoteError
-from urlr.ids import plural, positions, read_ids, shown_some
+from urlr.errors import ArgumentError, VoteError
+from urlr.ids import positions, read_ids
+from urlr.messages import message
 from urlr.votes import OUTCOMES, read_outcomes
 
 Weigh = Literal["votes", "annotators"]
@@ -54,15 +55,16 @@ def kendall_distance(
     if absent.any():
         names = pd.concat([decisive["winner"][winner < 0], decisive["loser"][loser < 0]]).unique()
         raise VoteError(
-            f"{absent.sum():,} of {plural(len(decisive), 'decisive vote')} name "
-            f"{plural(len(names), 'item')} without a score ({shown_some(list(names))}); "
-            "score these items or leave their votes out."
+            message(
+                "votes_on_unscored_items",
+                count=int(absent.sum()),
+                n_votes=len(decisive),
+                n_items=len(names),
+                items=list(names),
+            )
         )
     if (same := int(np.count_nonzero(winner == loser))) > 0:
-        raise VoteError(
-            f"{same:,} of {plural(len(decisive), 'decisive vote')} compare an item with itself; "
-            "drop them."
-        )
+        raise VoteError(message("self_comparisons", count=same, n_votes=len(decisive)))
     values = known.to_numpy(np.float64)
     won, lost = values[winner], values[loser]
     wrong = np.where(won == lost, 0.5, won < lost)
@@ -124,7 +126,7 @@ def tau_top(scores: pd.Series[Any], truth: pd.Series[Any], *, share: float = 0.1
         If fewer than two items have both, or the truth is the same for the whole top.
     """
     if not 0.0 < share <= 1.0:
-        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+        raise ArgumentError(message("share_out_of_range", share=share))
     values, true = _common(scores, truth)
     # A share such as 0.1 has no exact binary form; 0.07 of 100 items are 7, not 8.
     size = max(2, math.ceil(share * len(true) - 1e-9))
@@ -149,15 +151,13 @@ def outlier_auc(suspicion: Floats, wrong: Mask) -> float:
     """
     suspicion, wrong = np.asarray(suspicion, np.float64), np.asarray(wrong, np.bool_)
     if suspicion.shape != wrong.shape:
-        raise VoteError(f"{suspicion.size:,} suspicions for {plural(wrong.size, 'vote')}.")
+        raise VoteError(message("suspicions_do_not_fit", count=suspicion.size, n_votes=wrong.size))
     if (missing := int(np.count_nonzero(np.isnan(suspicion)))) > 0:
-        raise VoteError(f"{missing:,} of {plural(wrong.size, 'vote')} have no suspicion (NaN).")
+        raise VoteError(message("missing_suspicions", count=missing, n_votes=wrong.size))
     n_wrong = int(np.count_nonzero(wrong))
     n_right = wrong.size - n_wrong
     if n_wrong == 0 or n_right == 0:
-        raise VoteError(
-            f"{n_wrong:,} of {plural(wrong.size, 'vote')} are wrong; AUC needs both kinds."
-        )
+        raise VoteError(message("one_kind_of_vote", n_wrong=n_wrong, n_votes=wrong.size))
     ranks = mean_ranks(suspicion)
     return (float(ranks[wrong].sum()) / n_wrong - (n_wrong + 1) / 2) / n_right
 
@@ -182,32 +182,27 @@ def _decisive(votes: pd.DataFrame) -> pd.DataFrame:
             votes = votes.assign(winner=winner, loser=loser)
         votes = votes.loc[~undecided]
     if not {"winner", "loser"} <= set(votes.columns):
-        raise VoteError("the votes need winner and loser, or item_a, item_b and outcome.")
+        raise VoteError(message("no_decided_columns"))
     return votes
 
 
 def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
     """Weight of each decisive vote, by annotator if so asked."""
     if weigh not in ("votes", "annotators"):
-        raise ValueError(f'weigh must be "votes" or "annotators", got {weigh!r}')
+        raise ArgumentError(message("unknown_weighing", weigh=weigh))
     n_votes = len(decisive)
     weights = np.ones(n_votes)
     if "weight" in decisive.columns:
         weights = decisive["weight"].to_numpy(np.float64, na_value=np.nan)
         bad = int(np.count_nonzero(~np.isfinite(weights) | (weights < 0)))
         if bad > 0:
-            raise VoteError(
-                f"{bad:,} of {plural(n_votes, 'decisive vote')} have a negative, missing or "
-                "infinite weight."
-            )
+            raise VoteError(message("unusable_weights", count=bad, n_votes=n_votes))
     if not weights.any():
-        raise VoteError(f"None of {plural(n_votes, 'decisive vote')} has weight; nothing to count.")
+        raise VoteError(message("no_weight", n_votes=n_votes))
     if weigh == "votes":
         return weights
     if "annotator" not in decisive.columns:
-        raise VoteError(
-            "These votes have no column 'annotator'; name the annotators or weigh by votes."
-        )
+        raise VoteError(message("no_annotators"))
     codes, _ = pd.factorize(decisive["annotator"], use_na_sentinel=False)
     total = np.bincount(codes, weights)[codes]
     return np.divide(weights, total, out=np.zeros(n_votes), where=total > 0)
@@ -221,16 +216,11 @@ def scored_items(values: pd.Series[Any], what: str) -> pd.Index[Any]:
         and index.name is None
         and (index.start, index.step) == (0, 1)
     ):
-        raise VoteError(
-            f"the {what}s do not say whose they are: their index only counts rows. Set the items "
-            "as index, or name the index 'item' if they really are 0, 1, 2, ..."
-        )
+        raise VoteError(message("scores_of_unnamed_items", what=what))
     items = read_ids(index).values
     if not items.is_unique:
-        twice = items[items.duplicated()].unique()
-        raise VoteError(
-            f"{plural(len(twice), 'item')} with more than one {what} ({shown_some(list(twice))})."
-        )
+        twice = items[items.duplicated()].unique().tolist()
+        raise VoteError(message("items_scored_twice", count=len(twice), what=what, items=twice))
     return items
 
 
@@ -249,15 +239,19 @@ def _common(scores: pd.Series[Any], truth: pd.Series[Any]) -> tuple[Floats, Floa
     both = place >= 0
     if np.count_nonzero(both) < 2:
         raise VoteError(
-            f"{np.count_nonzero(both)} items have both a score (of {len(scores):,}) and a true "
-            f"score (of {len(truth):,}); at least 2 are needed. Do their ids match?"
+            message(
+                "too_few_true_scores",
+                count=np.count_nonzero(both),
+                n_scores=len(scores),
+                n_true=len(truth),
+            )
         )
     return scores.to_numpy(np.float64)[place[both]], truth.to_numpy(np.float64)[both]
 
 
 def _tau_b(values: Floats, true: Floats) -> float:
     if np.all(true == true[0]):
-        raise VoteError(f"All {len(true):,} items have the same true score; tau is undefined.")
+        raise VoteError(message("one_true_score", n_items=len(true)))
     if np.all(values == values[0]):
         return 0.0
     return kendall_tau_b(values, true)

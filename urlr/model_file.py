@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from urlr.errors import ModelFileError
-from urlr.ids import shown
+from urlr.errors import ArgumentError, ModelFileError, UrlrError
+from urlr.messages import message
 from urlr.ranker import Facts, Ranker
 from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
@@ -61,7 +61,7 @@ def write_model(ranker: Ranker, path: str | os.PathLike[str]) -> None:
     """Write a ranker to one file, whole or not at all."""
     target = Path(path)
     if target.is_dir():
-        raise ModelFileError(f"{target} is a directory; give a file name such as model.npz.")
+        raise ModelFileError(message("model_path_is_directory", path=str(target)))
     data = model_bytes(ranker)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
@@ -86,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> Ranker:
     """
     source = Path(path)
     if not source.is_file():
-        raise ModelFileError(f"there is no model file at {source}.")
+        raise ModelFileError(message("no_model_file", path=str(source)))
     return model_from_bytes(source.read_bytes(), name=source.name)
 
 
@@ -131,7 +131,7 @@ def feature_map_from_bytes(data: bytes, *, name: str = "the transform") -> Featu
     try:
         return FeatureMap.from_state(manifest["feature_map"], arrays)
     except _SENSELESS as error:
-        raise ModelFileError(f"{name} is damaged: {error}.") from error
+        raise ModelFileError(message("damaged_model", name=name, why=_why(error))) from error
 
 
 def _archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> bytes:
@@ -152,7 +152,11 @@ def model_from_bytes(data: bytes, *, name: str = "the model") -> Ranker:
     try:
         return _rebuild(manifest, arrays)
     except _SENSELESS as error:
-        raise ModelFileError(f"{name} is damaged: {error}.") from error
+        raise ModelFileError(message("damaged_model", name=name, why=_why(error))) from error
+
+
+def _why(error: Exception) -> str:
+    return error.sentence if isinstance(error, UrlrError) else str(error)
 
 
 def _parts(data: bytes, name: str, form: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -160,11 +164,14 @@ def _parts(data: bytes, name: str, form: str) -> tuple[dict[str, Any], dict[str,
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _UNREADABLE:
-        what = "truncated" if data[:2] == b"PK" else "not a model file"
-        raise ModelFileError(f"{name} is {what} ({len(data):,} bytes); fetch it again.") from None
+        raise ModelFileError(
+            message("truncated_model", name=name, size=len(data))
+            if data[:2] == b"PK"
+            else message("not_a_model_file", name=name, size=len(data))
+        ) from None
     with archive:
         if sum(info.file_size for info in archive.infolist()) > len(data):
-            raise ModelFileError(f"{name} claims to hold more than its {len(data):,} bytes.")
+            raise ModelFileError(message("model_claims_too_much", name=name, size=len(data)))
         manifest = _read_manifest(archive, name, form)
         return manifest, _read_arrays(archive, manifest, name)
 
@@ -181,19 +188,23 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
         maps[name] = None if described is None else FeatureMap.from_state(described, parts)
     items = manifest["items"]
     if not all(isinstance(item, str) or type(item) is int for item in items):
-        raise ValueError("an item id is neither text nor a whole number")
+        raise ArgumentError(message("unusable_id_in_model"))
     for name in (*_NUMBERS, *_COUNTS, *_RANKS):
         if arrays[name].shape != (len(items),):
-            raise ValueError(f"{name} has shape {arrays[name].shape} for {len(items):,} items")
+            shape = arrays[name].shape
+            raise ArgumentError(
+                message("scores_of_other_shape", name=name, shape=shape, n_items=len(items))
+            )
     mapped = maps["feature_map"]
     width = len(items) if mapped is None else mapped.n_out
     if arrays["coefficients"].shape != (width,):
-        raise ValueError(f"{arrays['coefficients'].size:,} coefficients for {width:,} dimensions")
+        count = arrays["coefficients"].size
+        raise ArgumentError(message("coefficients_do_not_fit", count=count, n_dimensions=width))
     if np.isfinite(arrays["low"]).all() != np.isfinite(arrays["high"]).all():
-        raise ValueError("low and high do not agree on whether there are intervals")
+        raise ArgumentError(message("intervals_do_not_fit"))
     for name in ("coefficients", "outlier_coefficients", "score", "effect"):
         if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} holds values that are not finite numbers")
+            raise ArgumentError(message("scores_not_finite", name=name))
     facts = dict(_only(manifest["facts"], Facts))
     for name in ("warnings", "notes", "tau_unseen", "tau_people"):
         facts[name] = None if facts[name] is None else tuple(facts[name])
@@ -229,46 +240,48 @@ def _read_manifest(archive: zipfile.ZipFile, name: str, form: str) -> dict[str, 
     try:
         manifest = json.loads(_member(archive, _MANIFEST, name))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise ModelFileError(f"{name} has an unreadable manifest; fetch it again.") from None
+        raise ModelFileError(message("unreadable_manifest", name=name)) from None
     if not isinstance(manifest, dict) or manifest.get("format") != form:
-        what = "model" if form == FORMAT else "transform of features"
-        raise ModelFileError(f"{name} is an archive, but not a urlr {what}.")
+        raise ModelFileError(
+            message("foreign_model", name=name)
+            if form == FORMAT
+            else message("foreign_transform", name=name)
+        )
     schema = manifest.get("schema")
     if type(schema) is not int or schema < 1:
-        raise ModelFileError(f"{name} does not say which schema it follows.")
+        raise ModelFileError(message("no_schema", name=name))
     if schema < SCHEMA:
-        raise ModelFileError(
-            f"{name} follows model schema {schema}, this urlr reads {SCHEMA}; fit it again."
-        )
+        raise ModelFileError(message("older_schema", name=name, schema=schema, known=SCHEMA))
     if schema > SCHEMA:
-        raise ModelFileError(
-            f"{name} follows model schema {schema}, this urlr reads {SCHEMA}; upgrade urlr."
-        )
+        raise ModelFileError(message("newer_schema", name=name, schema=schema, known=SCHEMA))
     if manifest.get("digest") != _manifest_digest(manifest):
-        raise ModelFileError(f"{name} was changed after it was written: its digest does not match.")
+        raise ModelFileError(message("changed_manifest", name=name))
     return manifest
 
 
 def _read_arrays(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> dict[str, Array]:
     listed = manifest.get("arrays")
     if not isinstance(listed, dict):
-        raise ModelFileError(f"{name} lists no arrays.")
+        raise ModelFileError(message("no_arrays", name=name))
     strange = set(archive.namelist()) - {_MANIFEST, *(f"{key}.npy" for key in listed)}
     strange |= {key for key in listed if _PLAIN.fullmatch(key) is None}
     if strange:
-        first = shown(min(strange), 80)
-        raise ModelFileError(f"{name} holds what urlr never writes ({first}); do not use it.")
+        raise ModelFileError(message("strange_member", name=name, member=min(strange)))
     arrays: dict[str, Array] = {}
     for key, digest in listed.items():
         blob = _member(archive, f"{key}.npy", name)
         if _digest(blob) != digest:
-            raise ModelFileError(f"{name}: array {key} does not match its digest; fetch it again.")
+            raise ModelFileError(message("changed_array", name=name, key=key))
         try:
             array = _array(blob)
         except (ValueError, EOFError, OverflowError, SyntaxError) as error:
-            raise ModelFileError(f"{name}: array {key} cannot be read: {error}.") from None
+            raise ModelFileError(
+                message("unreadable_array", name=name, key=key, why=_why(error))
+            ) from None
         if array.dtype.name not in _DTYPES:
-            raise ModelFileError(f"{name}: array {key} holds {array.dtype.name}, not numbers.")
+            raise ModelFileError(
+                message("array_of_no_numbers", name=name, key=key, dtype=array.dtype.name)
+            )
         arrays[key] = array
     return arrays
 
@@ -277,12 +290,12 @@ def _array(blob: bytes) -> Array:
     """The array of a blob; numpy would make room for whatever shape it claims to have."""
     head = io.BytesIO(blob)
     if np.lib.format.read_magic(head) != (1, 0):
-        raise ValueError("it is of a version that urlr never writes")
+        raise ArgumentError(message("strange_array_version"))
     shape, _, dtype = np.lib.format.read_array_header_1_0(head)
     if dtype.hasobject:
-        raise ValueError("it holds objects")
+        raise ArgumentError(message("array_of_objects"))
     if math.prod(shape) * dtype.itemsize != len(blob) - head.tell():
-        raise ValueError(f"it claims to be of shape {shown(shape)}, which it is too short for")
+        raise ArgumentError(message("array_claims_too_much", shape=shape))
     return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
 
 
@@ -290,20 +303,24 @@ def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
     try:
         info = archive.getinfo(member)
     except KeyError:
-        kind = "is an archive, but not a urlr model" if member == _MANIFEST else f"lacks {member}"
-        raise ModelFileError(f"{name} {kind}.") from None
+        raise ModelFileError(
+            message("foreign_model", name=name)
+            if member == _MANIFEST
+            else message("lacking_member", name=name, member=member)
+        ) from None
     if info.compress_type != zipfile.ZIP_STORED:
-        raise ModelFileError(f"{name}: {member} is packed in a way urlr never writes.")
+        raise ModelFileError(message("packed_member", name=name, member=member))
     try:
         return archive.read(info)
     except _UNREADABLE:
-        raise ModelFileError(f"{name}: {member} is damaged; fetch it again.") from None
+        raise ModelFileError(message("damaged_member", name=name, member=member)) from None
 
 
 def _only(described: dict[str, Any], record: type) -> dict[str, Any]:
     known = {one.name for one in fields(record)}
     if set(described) != known:
-        raise ValueError(f"{record.__name__} has fields {sorted(set(described) ^ known)} off")
+        off = sorted(set(described) ^ known)
+        raise ArgumentError(message("other_fields", record=record.__name__, names=off))
     return described
 
 

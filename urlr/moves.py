@@ -11,6 +11,7 @@ import pandas as pd
 from urlr.arrays import Ints, Mask
 from urlr.errors import VoteError
 from urlr.ids import positions
+from urlr.messages import message
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,7 @@ class _Ranks:
         items = pd.Index(scores["item"])
         if items.has_duplicates:
             twice = int(items.duplicated().sum())
-            raise VoteError(
-                f"the scores name {twice:,} of {len(items):,} items twice; keep one row of each."
-            )
+            raise VoteError(message("scores_name_items_twice", count=twice, n_items=len(items)))
         columns = [scores[name] for name in ("rank", "rank_low", "rank_high")]
         known = ~np.any([column.isna() for column in columns], axis=0)
         own = columns[0].to_numpy(np.int64)

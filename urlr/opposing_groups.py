@@ -13,7 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.ballots import Ballots
 from urlr.consensus import Consensus
-from urlr.ids import plural, shown, shown_some
+from urlr.ids import shown, shown_some
+from urlr.messages import message
 from urlr.poisson_binomial import sums
 from urlr.reliability import Reliability
 from urlr.voting_groups import OrientedVotes, SharedDepartures
@@ -205,22 +206,20 @@ def _words(
     up: list[Any],
     down: list[Any],
 ) -> str:
-    said = f"{_listed(people)} cast {plural(n_votes, 'vote')}, {_percent(share)} of all"
-    if inside is not None:
-        same = "where two of them judged the same pair they agree in"
-        said += f"; {same} {_percent(inside)} of cases"
-    if outside is not None:
-        start = ", and" if inside is not None else "; they agree"
-        said += f"{start} with others in {_percent(outside)}"
-    if up:
-        said += f"; they favour {_listed(up)}"
-    if down:
-        said += f"{' and' if up else '; they'} push down {_listed(down)}"
-    return said
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")
+    said = [message("group_cast", people=_listed(people), n_votes=n_votes, share=share)]
+    if inside is not None and outside is not None:
+        said.append(message("group_agrees", inside=inside, outside=outside))
+    elif inside is not None:
+        said.append(message("group_agrees_inside", inside=inside))
+    elif outside is not None:
+        said.append(message("group_agrees_outside", outside=outside))
+    if up and down:
+        said.append(message("group_leans", up=_listed(up), down=_listed(down)))
+    elif up:
+        said.append(message("group_favours", up=_listed(up)))
+    elif down:
+        said.append(message("group_pushes_down", down=_listed(down)))
+    return "; ".join(said)
 
 
 def _listed(names: list[Any]) -> str:

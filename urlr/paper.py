@@ -8,10 +8,11 @@ import numpy as np
 
 from urlr.arrays import Floats, Mask, Progress
 from urlr.ballots import ballots_of
-from urlr.errors import FeatureError, VoteError
+from urlr.errors import ArgumentError, FeatureError, VoteError
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import ComparisonGraph, graph_of, nothing_counts
 from urlr.ids import positions
+from urlr.messages import message
 from urlr.path import OutlierPath
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
@@ -60,7 +61,7 @@ def paper_fit(
     if graph.n_edges == 0:
         raise VoteError(nothing_counts(rows.counts["read"], rows.reasons))
     if table is None and settings.ranking == "svm":
-        raise FeatureError("RankSVM needs item features; without them use ranking='ridge'.")
+        raise FeatureError(message("svm_without_features"))
     rng = np.random.default_rng(settings.seed)
     ranking_map, outlier_map, values = spaces_of(graph, table, settings, rng)
     search = graph if outlier_map is None else graph.with_features(outlier_map.map(values))
@@ -84,7 +85,7 @@ def paper_fit(
         prune = 0.0
     elif settings.prune == "auto":
         if isinstance(rows, Accounts):
-            raise ValueError("prune is 'auto', which needs every vote; give a number.")
+            raise ArgumentError(message("auto_needs_votes"))
         prune = held_out_rate(
             search,
             fitted,
@@ -202,9 +203,4 @@ def ridge_of(
     try:
         return tuned_ridge(graph, rng=rng, ranking=settings.ranking), []
     except VoteError:
-        return PAPER_RIDGE, [
-            Finding(
-                "warning",
-                f"Too few votes to tune the ridge on items left out; {PAPER_RIDGE} was used.",
-            )
-        ]
+        return PAPER_RIDGE, [Finding("warning", message("ridge_not_tuned", ridge=PAPER_RIDGE))]

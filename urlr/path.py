@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
-from urlr.errors import ConvergenceError
+from urlr.errors import ArgumentError, ConvergenceError
 from urlr.graph import ComparisonGraph
+from urlr.messages import message
 
 Solver = Literal["auto", "exact", "grid"]
 
@@ -170,11 +171,11 @@ def outlier_path(
     from urlr import grid, homotopy
 
     if not 0 <= rate <= 1:
-        raise ValueError(f"rate is {rate}; it is a share of the edges, from 0 to 1.")
+        raise ArgumentError(message("rate_out_of_range", value=rate))
     if not (np.isfinite(ridge) and ridge > 0):
-        raise ValueError(f"ridge is {ridge}; it must be a positive number such as 0.001.")
+        raise ArgumentError(message("not_positive", name="ridge", value=ridge))
     if solver not in ("auto", "exact", "grid"):
-        raise ValueError(f'solver is {solver!r}; choose "auto", "exact" or "grid".')
+        raise ArgumentError(message("unknown_solver", value=solver))
     solvers = [solver]
     if solver == "auto":
         operations = _operations(graph, rate)
@@ -200,10 +201,14 @@ def outlier_path(
             break
     if not path.violation <= tolerance:
         raise ConvergenceError(
-            f"the {path.solver} path over {graph.n_edges:,} edges violates its optimality "
-            f"conditions by {path.violation:.1e}, tolerance {tolerance:.1e}, after "
-            f"{path.trace.penalty.size:,} steps; try the other solver, a larger ridge, or weights "
-            "of similar size."
+            message(
+                "path_not_optimal",
+                solver=path.solver,
+                n_edges=graph.n_edges,
+                violation=path.violation,
+                tolerance=tolerance,
+                n_steps=path.trace.penalty.size,
+            )
         )
     return path
 

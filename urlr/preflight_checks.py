@@ -7,18 +7,26 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from urlr.arrays import Floats, Ints, Mask
+from urlr.arrays import Floats, Mask
 from urlr.errors import VoteError
 from urlr.features import ColumnProblems
 from urlr.graph import ComparisonGraph
-from urlr.ids import plural, shown_some
+from urlr.ids import shown
+from urlr.messages import message
+from urlr.sentence import Sentence, made
+from urlr.spelling import alike
 from urlr.votes import Accounts, VoteTable
 
 Level = Literal["note", "warning", "refusal"]
 
 FEW_VOTES = 3
 """Items with fewer votes than this are counted and reported."""
+LEAST_MIXED = 0.2
+"""Items that both win and lose, of those that would, below which held-out votes show nothing."""
+_FEWEST_MIXED = 5.0
+"""Items that should both win and lose for their lack to mean anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class Finding:
     """One thing found, and how much it matters."""
 
     level: Level
-    text: str
+    text: Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +48,12 @@ class Preflight:
     """|E| - rank X: dimension of the space in which outliers can show."""
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Sentence]:
         """Texts of the warnings."""
         return [finding.text for finding in self.findings if finding.level == "warning"]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Sentence]:
         """Texts of the notes."""
         return [finding.text for finding in self.findings if finding.level == "note"]
 
@@ -53,13 +61,15 @@ class Preflight:
         """Raise VoteError if the answer would be meaningless; say what would make it possible."""
         reasons = [finding.text for finding in self.findings if finding.level == "refusal"]
         if reasons:
-            raise VoteError(" ".join(reasons))
+            first = reasons[0]
+            raise VoteError(made(" ".join(reasons), first.code, first.fields))
 
 
 def preflight(
     graph: ComparisonGraph,
     *,
     votes: VoteTable | Accounts | None = None,
+    people: pd.Index[Any] | None = None,
     ranked: ComparisonGraph | None = None,
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),
@@ -74,6 +84,8 @@ def preflight(
         Edges, with the features of the outlier search.
     votes
         The rows it was made of, for those that do not count.
+    people
+        Who cast them, if that is known.
     ranked
         The same edges with the features of the ranking function, if these are others.
     columns
@@ -85,26 +97,29 @@ def preflight(
     """
     findings: list[Finding] = []
 
-    def say(level: Level, text: str) -> None:
+    def say(level: Level, text: Sentence) -> None:
         findings.append(Finding(level, text))
 
     n_components, split = _components(graph)
     dimension = outlier_dimension(graph, n_components)
     if votes is not None and votes.counts["rejected"]:
-        counts = votes.counts
-        why = "; ".join(f"{count:,} {reason}" for reason, count in votes.rejections.items())
-        say("warning", f"{counts['rejected']:,} of {counts['read']:,} votes were rejected: {why}.")
+        say("warning", message("rejected_votes", rows=votes.counts, reasons=votes.rejections))
     unresolvable = _unresolvable(graph if ranked is None else ranked)
     if unresolvable:
         say("refusal", unresolvable)
     if split and graph.features is None and columns is None:
-        say(
-            "refusal",
-            f"{split} Without features nothing says how the groups compare. Collect votes between "
-            "them, rank each on its own, or give item features.",
-        )
+        say("refusal", message("groups_never_compared", split=split))
     elif split:
-        say("warning", f"{split} How the groups compare rests on the features alone.")
+        say("warning", message("groups_by_features", split=split))
+    level: Level = "refusal" if any(one.level == "refusal" for one in findings) else "warning"
+    respelled = {} if votes is None else votes.respelled
+    names = pd.Index([]) if people is None else people
+    for text in spelling_remarks(respelled, graph.items, names):
+        say(level, text)
+    if isinstance(votes, VoteTable) and (unknown := votes.unknown):
+        say("note", message("unknown_columns", count=len(unknown), names=unknown))
+    if one_sided := _one_sided(graph):
+        say("warning", one_sided)
     for text in _items(graph, few_votes):
         say("note", text)
     carried = graph.n_edges - dimension
@@ -112,34 +127,55 @@ def preflight(
         pass
     elif not unresolvable and _says_nothing(graph):
         dimension = 0
-        say(
-            "warning",
-            "In the reduced features the votes cancel, so no vote can stand out. Nothing is pruned."
-            " More components, or the features themselves, would change that.",
-        )
+        say("warning", message("reduced_features_cancel"))
     elif dimension <= 0:
-        say(
-            "warning",
-            f"No vote can stand out: with {plural(graph.n_edges, 'edge')} and "
-            f"{plural(carried, 'free score')} every vote can be fitted. Nothing is pruned. More "
-            "votes, or fewer dimensions for the outlier search, would change that.",
-        )
+        say("warning", message("no_outlier_dimension", n_edges=graph.n_edges, carried=carried))
     elif dimension < carried:
         say(
             "warning",
-            f"The outlier search has {carried:,} dimensions for {plural(graph.n_edges, 'edge')}; "
-            f"outliers can show in only {dimension:,}. Fewer dimensions or more votes find more.",
+            message(
+                "few_outlier_dimensions",
+                carried=carried,
+                n_edges=graph.n_edges,
+                dimension=dimension,
+            ),
         )
     if ignored:
-        named = shown_some(list(ignored))
-        say(
-            "note",
-            f"Features: {plural(len(ignored), 'column')} that hold no numbers, not used: {named}.",
-        )
+        say("note", message("ignored_columns", count=len(ignored), names=ignored).at("Features"))
     if columns is not None:
         for text in columns.sentences():
-            say("note", f"Features: {text}")
+            say("note", text.at("Features"))
     return Preflight(tuple(findings), n_components, dimension)
+
+
+def spelling_remarks(
+    respelled: dict[str, int], items: pd.Index[Any], people: pd.Index[Any]
+) -> list[Sentence]:
+    """How many ids were read without stray signs, and which ones look alike."""
+    said = []
+    if respelled:
+        rows = {_RESPELLED[what]: count for what, count in respelled.items()}
+        said.append(message("respelled_ids", rows=rows))
+    if sets := _alike(items):
+        said.append(message("alike_items", count=len(sets), sets=sets))
+    if sets := _alike(people):
+        said.append(message("alike_annotators", count=len(sets), sets=sets))
+    return said
+
+
+_RESPELLED = {
+    "item": message("respelled_item"),
+    "annotator": message("respelled_annotator"),
+    "vote_id": message("respelled_vote_id"),
+}
+
+
+def _alike(ids: pd.Index[Any]) -> list[str]:
+    """Ids that look alike, set by set, text in quotes so that the difference is seen."""
+    return [
+        " and ".join(f'"{shown(one)}"' if isinstance(one, str) else str(one) for one in group)
+        for group in alike(ids)
+    ]
 
 
 def outlier_dimension(graph: ComparisonGraph, n_components: int) -> int:
@@ -152,40 +188,29 @@ def outlier_dimension(graph: ComparisonGraph, n_components: int) -> int:
     return graph.n_edges - min(int(np.count_nonzero(values > threshold)), graph.n_edges)
 
 
-def _components(graph: ComparisonGraph) -> tuple[int, str]:
+def _components(graph: ComparisonGraph) -> tuple[int, Sentence | None]:
     labels = graph.components()
     sizes = np.bincount(labels)
     if sizes.size == 1:
-        return 1, ""
-    largest = np.sort(sizes)[::-1]
-    example = list(graph.items[labels == int(np.argmin(sizes))])
-    counts = ", ".join(f"{size:,}" for size in largest[:5].tolist())
-    more = f" and {sizes.size - 5:,} more" if sizes.size > 5 else ""
-    return int(sizes.size), (
-        f"The votes split the items into {sizes.size:,} groups that were never compared with each "
-        f"other (sizes {counts}{more}; a smallest one holds {shown_some(example)})."
+        return 1, None
+    return sizes.size, message(
+        "split_items",
+        count=sizes.size,
+        sizes=[f"{size:,}" for size in sorted(sizes.tolist(), reverse=True)],
+        smallest=graph.items[labels == int(np.argmin(sizes))].tolist(),
     )
 
 
-def _unresolvable(graph: ComparisonGraph) -> str:
+def _unresolvable(graph: ComparisonGraph) -> Sentence | None:
     if not graph.target.any():
-        return (
-            "Every compared pair is a tie: there is no order to learn. At least one decided vote "
-            "is needed."
-        )
+        return message("only_ties")
     pull = graph.pull(graph.weight * graph.target)
     load = degree(graph, graph.weight)
     if np.all(np.abs(pull) <= 1e-9 * load):
-        return (
-            "The votes cancel: every item wins exactly as often as it loses (a balanced cycle), so "
-            "no ranking is better than another. One more vote on any pair would break the balance."
-        )
+        return message("balanced_cycle")
     if _says_nothing(graph):
-        return (
-            "The features say nothing about who wins: their sum over winners equals that over "
-            "losers. Other features, or a ranking without features, are needed."
-        )
-    return ""
+        return message("features_cancel")
+    return None
 
 
 def _says_nothing(graph: ComparisonGraph) -> bool:
@@ -198,24 +223,50 @@ def _says_nothing(graph: ComparisonGraph) -> bool:
     return bool(np.all(projected <= 1e-12 * np.maximum(bound, 1e-300)))
 
 
-def _items(graph: ComparisonGraph, few_votes: int) -> list[str]:
+def _items(graph: ComparisonGraph, few_votes: int) -> list[Sentence]:
     decided = graph.target > 0
     wins = np.bincount(graph.winner[decided], graph.weight[decided], graph.n_items)
     losses = np.bincount(graph.loser[decided], graph.weight[decided], graph.n_items)
     counts = degree(graph, graph.n_votes).astype(np.int64)
-    said = [
-        f"Votes per item: {_quantiles(counts)} over {plural(graph.n_items, 'item')}.",
-    ]
+    low, middle, high = np.quantile(counts, [0, 0.5, 1]).astype(int).tolist()
+    said = [message("votes_per_item", middle=middle, low=low, high=high, n_items=graph.n_items)]
     few = np.flatnonzero(counts < few_votes)
     for which, what in (
-        (few, f"fewer than {few_votes} votes"),
-        (np.flatnonzero((wins == 0) & (losses > 0)), "never a win"),
-        (np.flatnonzero((losses == 0) & (wins > 0)), "never a loss"),
+        (few, message("few_votes", fewer_than=few_votes)),
+        (np.flatnonzero((wins == 0) & (losses > 0)), message("never_a_win")),
+        (np.flatnonzero((losses == 0) & (wins > 0)), message("never_a_loss")),
     ):
         if which.size:
-            named = shown_some(list(graph.items.take(which)))
-            said.append(f"{plural(which.size, 'item')} with {what}: {named}.")
+            items = graph.items.take(which).tolist()
+            said.append(message("items_with", count=which.size, what=what, items=items))
     return said
+
+
+def mixed_share(wins: npt.NDArray[Any], losses: npt.NDArray[Any]) -> float | None:
+    """How many items both win and lose, of those that would if pairs were drawn at random.
+
+    In a strict order without any error, an item with k decided votes does both with the chance
+    (k - 1) / (k + 1). Nearly none do where ids are split in two, or where only winners are compared
+    with losers: then whatever orders the two sides foretells every vote. None where too few would.
+    """
+    decided = wins + losses
+    expected = float(np.sum((decided - 1) / (decided + 1), where=decided > 0))
+    if expected < _FEWEST_MIXED:
+        return None
+    return float(np.count_nonzero((wins > 0) & (losses > 0)) / expected)
+
+
+def _one_sided(graph: ComparisonGraph) -> Sentence | None:
+    decided = graph.target > 0
+    wins, losses = (
+        np.bincount(side[decided], graph.n_votes[decided], graph.n_items)
+        for side in (graph.winner, graph.loser)
+    )
+    share = mixed_share(wins, losses)
+    if share is None or share >= LEAST_MIXED:
+        return None
+    n_mixed = int(np.count_nonzero((wins > 0) & (losses > 0)))
+    return message("one_sided_items", count=n_mixed, n_items=graph.n_items)
 
 
 def degree(graph: ComparisonGraph, per_edge: npt.NDArray[Any]) -> Floats:
@@ -224,11 +275,6 @@ def degree(graph: ComparisonGraph, per_edge: npt.NDArray[Any]) -> Floats:
     return np.asarray(
         np.bincount(graph.winner, per_edge, n) + np.bincount(graph.loser, per_edge, n)
     )
-
-
-def _quantiles(counts: Ints) -> str:
-    low, middle, high = np.quantile(counts, [0, 0.5, 1]).astype(int).tolist()
-    return f"{middle:,} in the middle, {low:,} to {high:,}"
 
 
 def after_pruning(
@@ -242,19 +288,16 @@ def after_pruning(
         When no decided vote is left.
     """
     if not np.any(graph.target, where=kept):
-        raise VoteError("pruning left no decided vote; prune less.")
+        raise VoteError(message("pruned_everything"))
     left = np.zeros(graph.n_items, np.bool_)
     left[graph.winner[kept]] = left[graph.loser[kept]] = True
     lost = np.flatnonzero(~left)
     groups = np.unique(graph.keep(kept).components()[left]).size if alone else 0
     found = []
     if lost.size:
-        rest = "their score is 0, the middle" if alone else "their score rests on features alone"
-        named = shown_some(list(graph.items.take(lost)))
-        found.append(f"{plural(lost.size, 'item')} lost all votes to pruning ({named}); {rest}.")
+        rest = message("score_is_middle") if alone else message("score_by_features")
+        items = graph.items.take(lost).tolist()
+        found.append(message("items_lost_votes", count=lost.size, items=items, rest=rest))
     if groups > n_components:
-        found.append(
-            f"Pruning split the items into {groups:,} groups with no vote between them; how the "
-            "groups compare is not known. Prune less, or give features."
-        )
+        found.append(message("pruning_split_items", groups=groups))
     return [Finding("warning", text) for text in found]

@@ -15,6 +15,7 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 
 from urlr.arrays import Floats
+from urlr.messages import message
 from urlr.projections import signs_of
 
 _FARTHEST = 3.0
@@ -151,12 +152,12 @@ class PriorSpace:
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
         if len(self.directions) != self.n_in:
-            return "centre and directions differ in length"
+            return message("directions_do_not_fit")
         if self.weights.shape != (len(self.landmarks), len(self.offset)):
-            return "landmarks, weights and offset do not fit together"
+            return message("landmarks_do_not_fit")
         if self.landmarks.shape[1] != self.n_in:
-            return "the landmarks have another number of columns"
-        return "" if self.gamma > 0 else "gamma must be positive"
+            return message("landmarks_of_other_width")
+        return "" if self.gamma > 0 else message("gamma_not_positive")
 
 
 def _directions(centred: Floats) -> Floats:

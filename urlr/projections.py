@@ -10,6 +10,7 @@ import scipy.linalg
 
 from urlr.arrays import Floats
 from urlr.errors import FeatureError
+from urlr.messages import message
 
 _EPS = float(np.finfo(np.float64).eps)
 _BLOCK = 2**23
@@ -62,7 +63,7 @@ class PCA:
 
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
-        return "" if len(self.components) == self.n_in else "centre and components differ in length"
+        return "" if len(self.components) == self.n_in else message("components_do_not_fit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,12 @@ class KernelPCA:
         """Fit to (n_rows, n_in) values; `gamma` is 1 / (n_in variance) unless given."""
         n, d = values.shape
         if exact_limit < 1:
-            raise FeatureError(f"kernel PCA needs exact_limit of 1 row or more, not {exact_limit}.")
+            raise FeatureError(message("exact_limit_too_small", exact_limit=exact_limit))
         if gamma is None:
             variance = float(values.var()) if values.size else 0.0
             gamma = 1.0 / (d * variance) if variance > 0 else 1.0
         if not (gamma > 0 and np.isfinite(gamma)):
-            raise FeatureError(f"gamma of the RBF kernel must be positive and finite, not {gamma}.")
+            raise FeatureError(message("unusable_gamma", gamma=gamma))
         if n <= exact_limit:
             landmarks = values.copy()
             kernel = _rbf(landmarks, landmarks, gamma)
@@ -153,8 +154,8 @@ class KernelPCA:
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
         if self.weights.shape != (len(self.landmarks), len(self.offset)):
-            return "landmarks, weights and offset do not fit together"
-        return "" if self.gamma > 0 else "gamma must be positive"
+            return message("landmarks_do_not_fit")
+        return "" if self.gamma > 0 else message("gamma_not_positive")
 
 
 def _leading(

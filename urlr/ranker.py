@@ -15,6 +15,7 @@ from urlr.errors import FeatureError, UrlrError
 from urlr.features import feature_table
 from urlr.graph import ComparisonGraph
 from urlr.ids import positions
+from urlr.messages import message
 from urlr.resampling import Intervals, ranks_of
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
@@ -106,10 +107,7 @@ class Ranker:
         method); reason: why it was pruned or does not count.
         """
         if self.evidence is None:
-            raise UrlrError(
-                "this model was read from a file, which does not carry the votes; verdicts come "
-                "with the fit (`urlr fit` writes them beside the model)."
-            )
+            raise UrlrError(message("no_verdicts_in_file"))
         return self.evidence.verdicts()
 
     @property
@@ -120,10 +118,9 @@ class Ranker:
         """
         if self.people is None:
             raise UrlrError(
-                "this model was read from a file, which does not carry the votes; the table of "
-                "annotators comes with the fit (`urlr fit` writes it beside the model)."
+                message("no_annotators_in_file")
                 if self.evidence is None
-                else "the method of the paper does not judge annotators; the default does."
+                else message("no_annotators_in_paper")
             )
         return self.people
 
@@ -136,10 +133,7 @@ class Ranker:
             When the model has no features, or the table lacks columns it needs.
         """
         if self.feature_map is None:
-            raise FeatureError(
-                f"this model was fitted without features: it ranks the {len(self.scores):,} items "
-                "that were compared (see `scores`) and cannot score others."
-            )
+            raise FeatureError(message("model_without_features", n_items=len(self.scores)))
         table = feature_table(features)
         scores = self.feature_map.map(self.feature_map.select(table)) @ self.coefficients
         known = positions(pd.Index(self.scores["item"]), table.items)
@@ -157,10 +151,7 @@ class Ranker:
             The model has no features, or was fitted on columns `shared` does not give.
         """
         if self.feature_map is None:
-            raise FeatureError(
-                "this model was fitted without features, so no transform of features can stand "
-                "before it; use the model as it is."
-            )
+            raise FeatureError(message("no_features_to_transform"))
         outlier_map = None if self.outlier_map is None else shared.then(self.outlier_map)
         return replace(self, feature_map=shared.then(self.feature_map), outlier_map=outlier_map)
 

@@ -10,6 +10,7 @@ import numpy as np
 from urlr.arrays import Floats, Mask
 from urlr.errors import ConvergenceError, FeatureError, VoteError
 from urlr.graph import ComparisonGraph
+from urlr.messages import message
 from urlr.ridge import gradient_scale, ridge_coefficients, ridge_solve
 
 Ranking = Literal["ridge", "svm"]
@@ -51,7 +52,7 @@ def rank_svm_coefficients(
         Without features.
     """
     if graph.features is None:
-        raise FeatureError("RankSVM needs item features; rank without them by ranking='ridge'.")
+        raise FeatureError(message("svm_graph_without_features"))
     tie = graph.target == 0
     everything = np.ones(graph.n_edges, np.bool_)
     goal = tolerance * float(gradient_scale(graph, graph.gram(everything)).max())
@@ -65,9 +66,9 @@ def rank_svm_coefficients(
             return beta
         step = ridge_solve(graph.gram(active), -gradient, ridge)
         beta = beta + _convex_step(graph, tie, margins, beta, step, ridge) * step
+    size = float(np.abs(gradient).max())
     raise ConvergenceError(
-        f"RankSVM kept a gradient of {float(np.abs(gradient).max()):.1e}, tolerance "
-        f"{goal:.1e}, after {_SVM_ITERATIONS} Newton steps; try a larger ridge."
+        message("svm_unsettled", gradient=size, tolerance=goal, n_steps=_SVM_ITERATIONS)
     )
 
 
@@ -117,7 +118,7 @@ def tuned_ridge(
         When no fold leaves votes on both sides.
     """
     if graph.features is None:
-        raise FeatureError("a tuned ridge needs item features; without them give a number.")
+        raise FeatureError(message("tuning_without_features"))
     everything = np.ones(graph.n_edges, np.bool_)
     whole = _Moments.of(graph, everything)
     candidates = _CANDIDATES * float(np.diag(whole.gram).mean())
@@ -135,10 +136,7 @@ def tuned_ridge(
         )
         loss += [whole.loss(beta) - seen.loss(beta) for beta in fits]
     if not loss.any():
-        raise VoteError(
-            f"{graph.n_edges:,} edges on {graph.n_items:,} items are too few to tune the ridge on "
-            "items left out; give a number such as ridge=0.001."
-        )
+        raise VoteError(message("too_few_to_tune", n_edges=graph.n_edges, n_items=graph.n_items))
     return float(candidates[int(np.argmin(loss))])
 
 

@@ -22,6 +22,7 @@ from urlr.features import FeatureTable
 from urlr.graph import ComparisonGraph, graph_of
 from urlr.ids import positions
 from urlr.logistic import LogisticFit, logistic_fit
+from urlr.messages import message
 from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
 from urlr.path import OutlierPath, outlier_path
 from urlr.preflight_checks import outlier_dimension
@@ -210,7 +211,7 @@ def judgement_of(
     if turned is not None:
         ballots = ballots.turned(turned)
     if not (~ballots.tie).any():
-        raise VoteError("no vote is decided, so that none can be suspicious.")
+        raise VoteError(message("no_decided_vote"))
     if settings.method == "paper":
         return _by_path(read, ballots, table, settings, furthest, like)
     return _by_link(read, ballots, table, settings, like)
@@ -273,7 +274,7 @@ def _by_path(
     n_components = int(graph.components().max()) + 1
     dimension = outlier_dimension(search, n_components)
     if dimension <= 0:
-        raise VoteError("every vote can be fitted, so that none can stand out.")
+        raise VoteError(message("every_vote_fits"))
     search_ridge = settings.outlier_ridge or (ITEM_RIDGE if outlier_map is None else PAPER_RIDGE)
     ridge = ridge_of(fitted, settings, rng)[0] if like is None else like.facts.ridge
     prune = settings.prune if like is None else like.facts.rate
@@ -307,10 +308,10 @@ def _as_read(read: VoteTable, ballots: Ballots) -> VoteTable:
 def _refuse_parts(graph: ComparisonGraph, table: FeatureTable | None) -> None:
     """Refuse what a fit would: groups that nothing compares, votes that cancel."""
     if table is None and graph.components().any():
-        raise VoteError("without features nothing says how groups never compared compare.")
+        raise VoteError(message("parts_never_compared"))
     pull = np.abs(graph.pull(graph.weight * graph.target))
     if pull.max() <= _CANCEL * float(graph.weight.sum()):
-        raise VoteError("the votes cancel: every item wins exactly as often as it loses.")
+        raise VoteError(message("votes_cancel"))
 
 
 def _values(feature_map: FeatureMap, table: FeatureTable, items: pd.Index[Any]) -> Floats:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from urlr.arrays import Ints, Mask
 from urlr.errors import VoteError
+from urlr.messages import message
 
 _AT_A_TIME = 1 << 22
 
@@ -64,10 +65,7 @@ class VoteIds:
     def _read(self, ids: pd.Series[Any]) -> Keys:
         whole = pd.api.types.is_integer_dtype(ids.dtype)
         if self._whole is not None and whole != self._whole:
-            raise VoteError(
-                "vote_id is a whole number in some dumps and something else in others; save it as "
-                "one type."
-            )
+            raise VoteError(message("vote_ids_of_two_types"))
         self._whole = whole
         if not whole:
             self._rising = False

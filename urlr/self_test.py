@@ -16,9 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Mask
 from urlr.ballots import Ballots, ballots_of
-from urlr.errors import VoteError
+from urlr.errors import ArgumentError, VoteError
 from urlr.features import FeatureTable, feature_table
 from urlr.intervals import Interval, auc_interval
+from urlr.messages import message
 from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.settings import FitSettings
@@ -85,7 +86,9 @@ def self_test(
         As a fit would.
     """
     if not 0.0 < share <= _LARGEST_SHARE:
-        raise ValueError(f"share is {share}; it is above 0 and at most {_LARGEST_SHARE}.")
+        raise ArgumentError(
+            message("flipped_share_out_of_range", share=share, largest=_LARGEST_SHARE)
+        )
     with threadpool_limits(limits=1):
         table = None if features is None else feature_table(features)
         read = read_votes(sampled(votes, MOST_VOTES, rng), table, settings)
@@ -99,8 +102,12 @@ def _drawn(ballots: Ballots, share: float, rng: np.random.Generator) -> Mask:
     count = min(max(round(share * decided.size), _ENOUGH), int(_LARGEST_SHARE * decided.size))
     if count < _FEWEST:
         raise VoteError(
-            f"there are too few votes for it: {decided.size:,} are decided, and "
-            f"{_FEWEST / _LARGEST_SHARE:.0f} are needed to turn {_FEWEST} of them around."
+            message(
+                "too_few_to_flip",
+                n_decided=decided.size,
+                needed=_FEWEST / _LARGEST_SHARE,
+                n_flipped=_FEWEST,
+            )
         )
     flipped = np.zeros(ballots.rows.n_rows, np.bool_)
     flipped[rng.choice(decided, count, replace=False)] = True

@@ -7,6 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from urlr.errors import ArgumentError
+from urlr.messages import message
 from urlr.path import Solver
 from urlr.ranking import Ranking
 from urlr.rates import RateRule
@@ -85,17 +87,17 @@ class FitSettings:
                 object.__setattr__(self, field.name, value.item())
 
     def check(self) -> None:
-        """Raise ValueError naming the setting that makes no sense."""
+        """Raise ArgumentError naming the setting that makes no sense."""
         self._check_kinds()
         _one_of("method", self.method, get_args(Method))
         self._check_belonging()
         if isinstance(self.prune, str):
             rules = ("auto",) if self.method == "robust" else ("auto", *get_args(RateRule))
             if self.method == "robust" and self.prune in get_args(RateRule):
-                raise ValueError(f"prune is {self.prune!r}; that rule belongs to method='paper'.")
+                raise ArgumentError(message("rule_of_paper", value=self.prune))
             _one_of("prune", self.prune, rules)
         elif not 0 <= self.prune < 1:
-            raise ValueError(f"prune is {self.prune}; it is a share, 0 up to 1.")
+            raise ArgumentError(message("not_a_share", name="prune", value=self.prune))
         if isinstance(self.ridge, str):
             _one_of("ridge", self.ridge, ("tuned",))
         for name in ("ridge", "outlier_ridge"):
@@ -103,20 +105,20 @@ class FitSettings:
             if value is None or (isinstance(value, str) and name == "ridge"):
                 continue
             if isinstance(value, str) or not (np.isfinite(value) and value > 0):
-                raise ValueError(f"{name} is {value}; it must be a positive number such as 0.001.")
+                raise ArgumentError(message("not_positive", name=name, value=value))
         if not 0.05 <= self.limit <= 1:
-            raise ValueError(f"limit is {self.limit}; it lies between 0.05 and 1 (no limit).")
+            raise ArgumentError(message("limit_out_of_range", value=self.limit))
         _one_of("ranking", self.ranking, get_args(Ranking))
         _one_of("outlier_space", self.outlier_space, get_args(OutlierSpace))
         _one_of("solver", self.solver, get_args(Solver))
         if self.components is not None and self.components < 1:
-            raise ValueError(f"components is {self.components}; at least 1 is needed.")
+            raise ArgumentError(message("too_few_components", value=self.components))
         if self.replicates is not None and (self.replicates < 0 or self.replicates == 1):
-            raise ValueError(f"replicates is {self.replicates}; give 2 or more, or 0 for none.")
+            raise ArgumentError(message("too_few_replicates", value=self.replicates))
         if self.seed < 0:
-            raise ValueError(f"seed is {self.seed}; it must be 0 or more.")
+            raise ArgumentError(message("negative_seed", value=self.seed))
         if self.chi_square not in (0, 1, 2, 3):
-            raise ValueError(f"chi_square is {self.chi_square}; give 1, 2 or 3 steps, or 0.")
+            raise ArgumentError(message("chi_square_out_of_range", value=self.chi_square))
 
     def _check_kinds(self) -> None:
         whole = ("components", "chi_square", "seed", "replicates")
@@ -127,8 +129,11 @@ class FitSettings:
             if name == "limit":
                 kinds = (int, float)
             if not may_lack and (not isinstance(value, kinds) or isinstance(value, bool)):
-                wanted = "a whole number" if name in whole else "a number or the name of a rule"
-                raise ValueError(f"{name} is {value!r}; it must be {wanted}.")
+                raise ArgumentError(
+                    message("not_a_whole_number", name=name, value=value)
+                    if name in whole
+                    else message("not_a_number_or_rule", name=name, value=value)
+                )
         for name in (
             "curved",
             "item_effects",
@@ -137,20 +142,22 @@ class FitSettings:
             "ties",
             "left_right",
         ):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
+            if not isinstance(value := getattr(self, name), bool):
+                raise ArgumentError(message("not_true_or_false", name=name, value=value))
 
     def _check_belonging(self) -> None:
         others = _OF_PAPER if self.method == "robust" else _OF_ROBUST
         other = "paper" if self.method == "robust" else "robust"
         usual: Any = FitSettings()
         for name in others:
-            if getattr(self, name) != getattr(usual, name):
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r}; that setting belongs to method={other!r}."
+            if (value := getattr(self, name)) != getattr(usual, name):
+                raise ArgumentError(
+                    message("setting_of_other_method", name=name, value=value, method=other)
                 )
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(allowed)}.")
+        raise ArgumentError(
+            message("unknown_choice", name=name, value=value, allowed=", ".join(allowed))
+        )

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from urlr.arrays import Floats, Mask
+from urlr.errors import ArgumentError
+from urlr.messages import message
 from urlr.simulated_mistakes import reach_for, unintentional_error
 from urlr.simulated_pairs import Pattern, distinct_pairs, voted_pairs
 from urlr.simulated_people import (
@@ -145,7 +147,7 @@ def crowd(
 
     Raises
     ------
-    ValueError
+    ArgumentError
         If an argument is out of range or contradicts another.
     """
     for name, least, count in (
@@ -157,7 +159,7 @@ def crowd(
         ("n_votes", 1, 1 if n_votes is None else n_votes),
     ):
         if count < least:
-            raise ValueError(f"{name} must be at least {least}, got {count}")
+            raise ArgumentError(message("too_small", name=name, least=least, value=count))
     for name, share in (
         ("private", private),
         ("curvature", curvature),
@@ -170,17 +172,17 @@ def crowd(
     ):
         check_share(name, share)
     if private + curvature > 1:
-        raise ValueError(f"private + curvature must be at most 1, got {private + curvature:g}")
+        raise ArgumentError(message("private_and_curved", total=private + curvature))
     if not 0 <= feature_noise < np.inf:
-        raise ValueError(f"feature_noise must be at least 0 and finite, got {feature_noise}")
+        raise ArgumentError(message("feature_noise_out_of_range", value=feature_noise))
     if not 0 <= error_ratio < 0.5:
-        raise ValueError(f"error_ratio must be at least 0 and below 0.5, got {error_ratio}")
+        raise ArgumentError(message("not_below_half", name="error_ratio", value=error_ratio))
     if errors not in get_args(Errors):
-        raise ValueError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}")
+        allowed = ", ".join(get_args(Errors))
+        raise ArgumentError(message("not_one_of", name="errors", allowed=allowed, value=errors))
     if disguised and (shares.campaign > 0 or campaign_votes == 0):
-        raise ValueError(
-            "disguised campaigners have no names of their own: set campaign_votes, and "
-            f"shares.campaign to 0; got {campaign_votes:g} and {shares.campaign:g}"
+        raise ArgumentError(
+            message("disguised_by_name", campaign_votes=campaign_votes, share=shares.campaign)
         )
     if campaign_votes > 0 and shares.campaign == 0 and not disguised:
         shares = replace(shares, campaign=campaign_votes)
@@ -191,7 +193,7 @@ def crowd(
     if shares.campaign > 0 or campaign_votes > 0:
         n_pushed = round(pushed * n_items)
         if not 0 < n_pushed < n_items:
-            raise ValueError(f"pushed={pushed:g} of {n_items} items must be some, but not all")
+            raise ArgumentError(message("pushed_out_of_range", pushed=pushed, n_items=n_items))
         is_pushed[item_rng.permutation(n_items)[:n_pushed]] = True
     kinds = annotator_kinds(shares, n_annotators, people_rng)
 
@@ -298,19 +300,18 @@ def age_votes(
     """
     ages = np.asarray(ages, np.float64)
     if len(ages) < 2 or not np.isfinite(ages).all():
-        raise ValueError(f"ages must be at least 2 finite numbers, got {len(ages)}")
+        raise ArgumentError(message("too_few_ages", count=len(ages)))
     if not 0 <= unintentional_ratio < 0.5:
-        raise ValueError(
-            f"unintentional_ratio must be at least 0 and below 0.5, got {unintentional_ratio}"
+        raise ArgumentError(
+            message("not_below_half", name="unintentional_ratio", value=unintentional_ratio)
         )
     if not unintentional_ratio <= error_ratio <= 0.5:
-        raise ValueError(
-            f"error_ratio must lie between unintentional_ratio={unintentional_ratio:g} and 0.5, "
-            f"got {error_ratio}"
+        raise ArgumentError(
+            message("error_ratio_out_of_range", least=unintentional_ratio, value=error_ratio)
         )
     if votes_per_pair < 1 or n_votes < 1 or n_votes % votes_per_pair != 0:
-        raise ValueError(
-            f"n_votes must be a multiple of votes_per_pair, got {n_votes} and {votes_per_pair}"
+        raise ArgumentError(
+            message("votes_not_a_multiple", n_votes=n_votes, votes_per_pair=votes_per_pair)
         )
     younger, older = distinct_pairs(ages, n_votes // votes_per_pair, rng=rng)
     younger, older = np.repeat(younger, votes_per_pair), np.repeat(older, votes_per_pair)
@@ -368,7 +369,7 @@ def _ties(count: int, difference: Floats, push: Mask, rng: np.random.Generator) 
     if count == 0:
         return tied
     if count > (open_votes := int(np.count_nonzero(~push))):
-        raise ValueError(f"ties wants {count:,} votes, but only {open_votes:,} are not pushes")
+        raise ArgumentError(message("too_many_ties", count=count, n_open=open_votes))
     distance = np.where(push, np.inf, difference * rng.random(len(push)))
     tied[np.argpartition(distance, count - 1)[:count]] = True
     return tied

@@ -6,6 +6,8 @@ import numpy as np
 from scipy import optimize
 
 from urlr.arrays import Floats
+from urlr.errors import ArgumentError
+from urlr.messages import message
 
 
 def unintentional_error(difference: Floats, *, at_zero: float = 0.5, reach: float) -> Floats:
@@ -23,11 +25,11 @@ def unintentional_error(difference: Floats, *, at_zero: float = 0.5, reach: floa
         Difference from which nobody errs.
     """
     if not 0 <= at_zero <= 1:
-        raise ValueError(f"at_zero must lie between 0 and 1, got {at_zero}")
+        raise ArgumentError(message("not_between_0_and_1", name="at_zero", value=at_zero))
     if not reach > 0:
-        raise ValueError(f"reach must be above 0, got {reach}")
+        raise ArgumentError(message("reach_out_of_range", value=reach))
     if np.any(difference < 0):
-        raise ValueError(f"difference must be at least 0, got {np.min(difference):g}")
+        raise ArgumentError(message("negative_difference", least=np.min(difference)))
     return at_zero * np.square(np.maximum(1.0 - difference / reach, 0.0))
 
 
@@ -36,17 +38,17 @@ def reach_for(differences: Floats, ratio: float, *, at_zero: float = 0.5) -> flo
 
     Raises
     ------
-    ValueError
+    ArgumentError
         If no reach does: the mean lies between `at_zero` times the share of zero differences,
         and `at_zero`.
     """
     d = np.sort(np.asarray(differences, np.float64))
     if len(d) == 0 or not (d[0] >= 0 and d[-1] < np.inf):
-        raise ValueError(f"differences must be finite, at least 0, and some; got {len(d)} of them")
+        raise ArgumentError(message("unusable_differences", count=len(d)))
     n_zero = int(np.searchsorted(d, 0.0, side="right"))
     least = at_zero * n_zero / len(d)
     if not least < ratio < at_zero:
-        raise ValueError(f"ratio must lie between {least:g} and {at_zero:g}, got {ratio}")
+        raise ArgumentError(message("ratio_out_of_range", least=least, most=at_zero, value=ratio))
     # Sums up to any reach, so that a step of the bisection costs a look-up, not a pass.
     sums, squares = (np.concatenate([[0.0], np.cumsum(x)]) for x in (d, d * d))
 

@@ -9,6 +9,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from urlr.arrays import Floats, Ints, Mask
+from urlr.errors import ArgumentError
+from urlr.messages import message
 
 Pattern = Literal["random", "skewed", "components", "complete", "chain"]
 """random: uniform pairs; skewed: an item's votes fall as 1/rank of its popularity; components:
@@ -57,12 +59,11 @@ def voted_pairs(
         Share of the votes whose pair a campaign chooses.
     """
     if pattern not in get_args(Pattern):
-        raise ValueError(f"pairs must be one of {', '.join(get_args(Pattern))}, got {pattern!r}")
+        allowed = ", ".join(get_args(Pattern))
+        raise ArgumentError(message("not_one_of", name="pairs", allowed=allowed, value=pattern))
     if pattern == "complete" or pattern == "chain":
         if campaign_votes > 0:
-            raise ValueError(
-                f'campaign_votes needs pairs to choose from; pairs="{pattern}" has none'
-            )
+            raise ArgumentError(message("no_pairs_to_push", pattern=pattern))
         a, b = _listed(pattern, len(pushed), n_votes, votes_per_pair, rng)
         push = np.zeros(len(a), np.bool_)
     else:
@@ -88,7 +89,7 @@ def distinct_pairs(values: Floats, n_pairs: int, *, rng: np.random.Generator) ->
     upto = np.cumsum(n_lower)
     total = int(upto[-1])
     if n_pairs > total:
-        raise ValueError(f"{n_pairs:,} distinct pairs wanted, but only {total:,} differ in value")
+        raise ArgumentError(message("too_few_distinct_pairs", n_pairs=n_pairs, total=total))
     # Pair k is item `higher` with one of the `n_lower` items before it: every pair has one k.
     k = rng.choice(total, n_pairs, replace=False)
     higher = np.searchsorted(upto, k, side="right")
@@ -129,9 +130,7 @@ class _Source:
         able = (place < self.split[self.group]) & (self.split < self.ends[1:])[self.group]
         row = np.flatnonzero(able)
         if len(row) == 0:
-            raise ValueError(
-                "pushed: no group has both a pushed item and another to compare it with"
-            )
+            raise ArgumentError(message("nothing_to_push_against"))
         upto = np.concatenate([[0.0], np.cumsum(self.weight[row])])
         first = row[_drawn(upto, np.zeros(n, np.int64), np.full(n, len(row)), rng)]
         group = self.group[first]
@@ -143,9 +142,7 @@ class _Source:
 def _source(pushed: Mask, *, n_groups: int, skewed: bool, rng: np.random.Generator) -> _Source:
     n_items = len(pushed)
     if n_items < 2 * n_groups:
-        raise ValueError(
-            f"components={n_groups} of at least 2 items need more than {n_items} items"
-        )
+        raise ArgumentError(message("too_many_groups", n_groups=n_groups, n_items=n_items))
     group = rng.permutation(np.arange(n_items) % n_groups)
     weight = np.ones(n_items)
     if skewed:
@@ -190,9 +187,8 @@ def _listed(
     if n_votes is None:
         n_votes = n_pairs * votes_per_pair
     if n_votes < n_pairs:
-        raise ValueError(
-            f'n_votes={n_votes:,} cannot cover the {n_pairs:,} pairs of pairs="{pattern}"; '
-            "leave n_votes out or take fewer items"
+        raise ArgumentError(
+            message("too_few_votes_for_pairs", n_votes=n_votes, n_pairs=n_pairs, pattern=pattern)
         )
     which = rng.permutation(np.resize(rng.permutation(n_pairs), n_votes))
     return first[which], second[which]

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from urlr.arrays import Codes, Ints, Mask
+from urlr.errors import ArgumentError
+from urlr.messages import message
 
 Kind = Literal["good", "careless", "reversed", "campaign", "minority"]
 """good: honest mistakes only; careless: votes at random; reversed: the opposite of the truth;
@@ -30,7 +32,7 @@ class AnnotatorShares:
         for kind in KINDS[1:]:
             check_share(f"shares.{kind}", getattr(self, kind))
         if self.good < -1e-9:
-            raise ValueError(f"shares must add up to at most 1, got {1.0 - self.good:g}")
+            raise ArgumentError(message("shares_above_one", total=1.0 - self.good))
 
     @property
     def good(self) -> float:
@@ -45,7 +47,9 @@ def annotator_kinds(shares: AnnotatorShares, n_annotators: int, rng: np.random.G
     counts = np.diff(ends, prepend=0)
     for kind, share, count in zip(KINDS[1:], wanted, counts, strict=True):
         if share > 0 and count == 0:
-            raise ValueError(f"shares.{kind}={share:g} of {n_annotators} annotators is nobody")
+            raise ArgumentError(
+                message("share_of_nobody", kind=kind, share=share, n_annotators=n_annotators)
+            )
     counts = np.append(n_annotators - ends[-1], counts)
     return rng.permutation(np.repeat(np.arange(len(KINDS), dtype=np.int32), counts))
 
@@ -58,13 +62,13 @@ def voters(kinds: Codes, push: Mask, *, own_names: bool, rng: np.random.Generato
     for votes, people in ((push, kinds == CAMPAIGN), (~push, kinds != CAMPAIGN)):
         n_votes = int(np.count_nonzero(votes))
         if n_votes > 0 and not people.any():
-            raise ValueError(f"shares leave nobody to make {n_votes:,} of {len(push):,} votes")
+            raise ArgumentError(message("nobody_votes", count=n_votes, n_votes=len(push)))
         if n_votes > 0:
             annotator[votes] = rng.choice(np.flatnonzero(people), n_votes)
     return annotator
 
 
 def check_share(name: str, share: float) -> None:
-    """Raise a ValueError unless this is a share."""
+    """Raise an ArgumentError unless this is a share."""
     if not 0 <= share <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {share}")
+        raise ArgumentError(message("not_between_0_and_1", name=name, value=share))

@@ -16,7 +16,7 @@ import pandas as pd
 from urlr.arrays import Floats
 from urlr.errors import FeatureError, ModelFileError
 from urlr.features import FeatureTable, refuse_infinite
-from urlr.ids import plural, shown, shown_some
+from urlr.messages import message
 from urlr.prior import PriorSpace
 from urlr.projections import PCA, KernelPCA
 from urlr.steps import ChiSquare, Impute, Standardise
@@ -45,8 +45,7 @@ class FeatureMap:
         """Map (n_rows, n_columns) raw values, NaN where missing, to (n_rows, n_out)."""
         if np.ndim(values) != 2 or np.shape(values)[1] != len(self.columns):
             raise FeatureError(
-                f"the feature map takes rows of {plural(len(self.columns), 'value')}, got an array "
-                f"of shape {np.shape(values)}; use select() to order the columns of a table."
+                message("unmappable_shape", n_columns=len(self.columns), shape=np.shape(values))
             )
         # One memory layout, so that equal values give equal bits.
         mapped: Floats = np.ascontiguousarray(values, np.float64)
@@ -64,12 +63,14 @@ class FeatureMap:
         """
         given = component_names(self.n_out)
         if later.columns != given:
-            wanted, offered = (
-                f"{plural(len(c), 'column')} ({shown_some([*c])})" for c in (later.columns, given)
-            )
             raise FeatureError(
-                f"the model takes {wanted}, the shared transform gives {offered}; use the "
-                "transform that made the table the model was fitted on."
+                message(
+                    "transform_of_other_columns",
+                    n_wanted=len(later.columns),
+                    wanted=later.columns,
+                    n_given=len(given),
+                    given=given,
+                )
             )
         return FeatureMap(self.columns, (*self.steps, *later.steps))
 
@@ -83,10 +84,11 @@ class FeatureMap:
         lacking = [self.columns[k] for k in np.flatnonzero(places < 0)]
         if lacking:
             ignored = [name for name in lacking if name in table.ignored]
-            but = f" ({shown_some(ignored)} not numeric in this table)" if ignored else ""
+            count = len(lacking)
             raise FeatureError(
-                f"the model needs {plural(len(lacking), 'column')} the table lacks: "
-                f"{shown_some(lacking)}{but}. Give the columns the model was trained on."
+                message("columns_not_numeric", count=count, names=lacking, ignored=ignored)
+                if ignored
+                else message("lacking_columns", count=count, names=lacking)
             )
         return np.take(table.values, places, axis=1)
 
@@ -113,26 +115,25 @@ class FeatureMap:
             Something is missing, foreign, or does not fit the rest.
         """
         if not isinstance(description, Mapping):
-            raise ModelFileError("the feature map in the model file has no description.")
-        columns = _texts(description.get("columns"), "columns of the feature map")
+            raise ModelFileError(message("map_without_description"))
+        columns = _texts(description.get("columns"), message("columns_of_map"))
         if len(set(columns)) < len(columns):
-            raise ModelFileError("the feature map in the model file repeats a column name.")
+            raise ModelFileError(message("map_repeats_column"))
         described = description.get("steps")
         if not isinstance(described, list):
-            raise ModelFileError("the feature map in the model file has no list of steps.")
+            raise ModelFileError(message("map_without_steps"))
         steps: list[Step] = []
         width = len(columns)
         for place, one in enumerate(described):
             step = _step(one, arrays, place)
             flaw = (
-                f"it takes {plural(step.n_in, 'column')} but gets {width:,}"
+                message("step_of_other_width", n_in=step.n_in, width=width)
                 if step.n_in != width
                 else step.flaw()
             )
             if flaw:
                 raise ModelFileError(
-                    f"step {place} ({step.kind}) of the feature map in the model file is "
-                    f"damaged: {flaw}."
+                    message("damaged_step", place=place, kind=step.kind, flaw=flaw)
                 )
             steps.append(step)
             width = step.n_out
@@ -163,8 +164,7 @@ def original_space(values: Floats, columns: Sequence[str], *, chi_square: int = 
     """
     if np.ndim(values) != 2 or np.shape(values)[1] != len(columns):
         raise FeatureError(
-            f"expected rows of {plural(len(columns), 'value')}, one for each column name, got an "
-            f"array of shape {np.shape(values)}."
+            message("values_of_other_shape", n_columns=len(columns), shape=np.shape(values))
         )
     values = np.ascontiguousarray(values, np.float64)
     refuse_infinite(values, columns)
@@ -180,9 +180,9 @@ def original_space(values: Floats, columns: Sequence[str], *, chi_square: int = 
     standardise = Standardise.fit(mapped)
     if standardise.n_out == 0:
         raise FeatureError(
-            f"no feature tells the items apart: each of the {plural(len(columns), 'column')} "
-            f"({shown_some(list(columns))}) has one value, or none, over all "
-            f"{plural(len(values), 'item')}; give at least one column that varies."
+            message(
+                "no_column_varies", n_columns=len(columns), columns=columns, n_items=len(values)
+            )
         )
     return FeatureMap(tuple(columns), (*steps, standardise))
 
@@ -217,10 +217,10 @@ def reduced_space(
         Draws the landmarks; otherwise unused.
     """
     if n_components < 1:
-        raise FeatureError(f"the reduced space needs 1 component or more, not {n_components}.")
+        raise FeatureError(message("no_components", n_components=n_components))
     mapped = original.map(values)
     if len(mapped) == 0:
-        raise FeatureError("the reduced space needs items to be fitted to, got none.")
+        raise FeatureError(message("no_items_to_reduce"))
     step: PCA | KernelPCA
     if kernel:
         step = KernelPCA.fit(mapped, n_components, gamma=gamma, exact_limit=exact_limit, rng=rng)
@@ -228,58 +228,56 @@ def reduced_space(
         step = PCA.fit(mapped, n_components)
     if step.n_out == 0:
         raise FeatureError(
-            f"no feature tells the {plural(len(mapped), 'item')} given apart, so there is no "
-            "reduced space; give items that differ"
-            + (", or a larger gamma." if kernel and gamma is not None else ".")
+            message("items_alike_at_gamma", n_items=len(mapped))
+            if kernel and gamma is not None
+            else message("items_alike", n_items=len(mapped))
         )
     return FeatureMap(original.columns, (*original.steps, step))
 
 
 def _texts(value: Any, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ModelFileError(f"the {what} in the model file are not a list of names.")
+        raise ModelFileError(message("not_names", what=what))
     return tuple(value)
 
 
 def _step(described: Any, arrays: Mapping[str, Array], place: int) -> Step:
     """One step, every part present and of the right type; whether they agree is not checked."""
     if not isinstance(described, Mapping):
-        raise ModelFileError(f"step {place} of the feature map in the model file is no step.")
+        raise ModelFileError(message("no_step", place=place))
     kind = described.get("kind")
     cls = _STEPS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise ModelFileError(
-            f"step {place} of the feature map in the model file is of unknown kind "
-            f"{shown(kind)}; known are {', '.join(_STEPS)}. A newer urlr may know it."
+            message("unknown_step", place=place, kind=kind, known=", ".join(_STEPS))
         )
     parts: dict[str, Any] = {}
     for name, wanted in cls.plain.items():
-        what = f"`{name}` of step {place} ({kind})"
+        what = message("part_of_step", name=name, place=place, kind=kind)
         value: Any = described.get(name)
         if wanted == "names":
             parts[name] = _texts(value, what)
         elif type(value).__name__ != wanted or not 0 <= value < np.inf:
-            raise ModelFileError(
-                f"{what} of the feature map in the model file must be a number from 0 "
-                f"({wanted}), not {shown(repr(value))}."
-            )
+            raise ModelFileError(message("no_number", what=what, wanted=wanted, value=value))
         else:
             parts[name] = value
     for name, (dtype, ndim) in cls.arrays.items():
         key = f"{place}.{name}"
         array: Any = arrays.get(key)
         if array is None:
-            raise ModelFileError(f"the model file lacks the array {key} of the feature map.")
+            raise ModelFileError(message("lacking_array", key=key))
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != ndim:
             found = f"{array.dtype} with {array.ndim}" if isinstance(array, np.ndarray) else "none"
             raise ModelFileError(
-                f"the array {key} of the feature map in the model file must be "
-                f"{np.dtype(dtype)} with {plural(ndim, 'dimension')}, found {found}."
+                message(
+                    "array_of_other_kind",
+                    key=key,
+                    dtype=np.dtype(dtype).name,
+                    ndim=ndim,
+                    found=found,
+                )
             )
         if not np.isfinite(array).all():
-            raise ModelFileError(
-                f"the array {key} of the feature map in the model file holds values that are "
-                "not finite."
-            )
+            raise ModelFileError(message("array_not_finite", key=key))
         parts[name] = np.ascontiguousarray(array)
     return cls(**parts)

@@ -15,7 +15,7 @@ import numpy as np
 
 from urlr.arrays import Floats, Ints
 from urlr.errors import FeatureError
-from urlr.ids import plural, shown_some
+from urlr.messages import message
 
 _COMFORTABLE = 300
 """Columns whose largest magnitude lies beyond 2^+-300 are scaled before they are squared."""
@@ -89,12 +89,12 @@ class Impute:
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
         if not _increasing_below(self.kept, self.n_in) or len(self.means) != len(self.kept):
-            return "kept columns and means do not fit together"
+            return message("means_do_not_fit")
         if (
             not _increasing_below(self.flagged, self.n_in)
             or not np.isin(self.flagged, self.kept).all()
         ):
-            return "an indicator belongs to no column"
+            return message("indicator_of_no_column")
         return ""
 
 
@@ -117,10 +117,7 @@ class ChiSquare:
     def fit(cls, columns: Sequence[str], n_flags: int, *, sample_steps: int) -> ChiSquare:
         """Describe the map; there is nothing to learn from the values."""
         if sample_steps not in (1, 2, 3):
-            raise FeatureError(
-                f"the chi-square map takes 1, 2 or 3 sample steps, or 0 for no map, not "
-                f"{sample_steps}."
-            )
+            raise FeatureError(message("wrong_sample_steps", sample_steps=sample_steps))
         return cls(tuple(columns), n_flags, sample_steps)
 
     @property
@@ -143,9 +140,7 @@ class ChiSquare:
             where = [self.columns[k] for k in np.flatnonzero(negative.any(axis=0))]
             count = int(np.count_nonzero(negative))
             raise FeatureError(
-                f"{plural(count, 'value is', 'values are')} negative in "
-                f"{plural(len(where), 'column')} ({shown_some(where)}); the chi-square map is for "
-                "histograms and counts. Turn it off, or drop these columns."
+                message("negative_values", count=count, n_columns=len(where), columns=where)
             )
         if histogram.size == 0:
             return np.zeros((len(values), self.n_out))
@@ -156,7 +151,7 @@ class ChiSquare:
 
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
-        return "" if self.sample_steps in (1, 2, 3) else "sample steps must be 1, 2 or 3"
+        return "" if self.sample_steps in (1, 2, 3) else message("sample_steps_out_of_range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +219,11 @@ class Standardise:
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
         if not _increasing_below(self.kept, self.n_in):
-            return "kept columns are out of range or out of order"
+            return message("kept_columns_out_of_order")
         if not len(self.kept) == len(self.power) == len(self.centre) == len(self.spread):
-            return "columns, centres and spreads differ in number"
+            return message("centres_do_not_fit")
         if not (self.spread > 0).all() or not (np.abs(self.power) < 1100).all():
-            return "a spread is not positive or a power out of range"
+            return message("spread_out_of_range")
         return ""
 
 

@@ -28,14 +28,16 @@ from urlr.beginning import mapped
 from urlr.errors import ConvergenceError, FeatureError, VoteError
 from urlr.features import FeatureTable, feature_table
 from urlr.graph import graph_of
-from urlr.ids import plural, positions
+from urlr.ids import positions
 from urlr.intervals import LEVEL, Interval
 from urlr.logistic import Penalties
+from urlr.messages import message
 from urlr.ranker import Ranker
 from urlr.ranking import ranking_coefficients
 from urlr.refit import refit
 from urlr.rejudging import read_votes, sampled
 from urlr.robust import limit_for
+from urlr.sentence import Sentence, made
 from urlr.votes import VoteTable
 
 TIMES = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -71,7 +73,7 @@ class Enough:
     """(n_sizes,) reliability to be expected at each."""
     by_people: bool
     """Whether people were split; else votes."""
-    words: str
+    words: Sentence
     """One plain sentence."""
 
 
@@ -111,8 +113,13 @@ def enough_votes(
             n_items, n_decided = len(read.items), int(np.count_nonzero(~ballots.tie))
             if n_items < _FEWEST_ITEMS or n_decided < _FEWEST_VOTES:
                 raise VoteError(
-                    f"{plural(n_decided, 'decided vote')} on {plural(n_items, 'item')}; needed are "
-                    f"{_FEWEST_VOTES} and {_FEWEST_ITEMS}"
+                    message(
+                        "too_few_to_split",
+                        n_decided=n_decided,
+                        n_items=n_items,
+                        fewest_votes=_FEWEST_VOTES,
+                        fewest_items=_FEWEST_ITEMS,
+                    )
                 )
             halves = _halves(ballots, rng)
             n_votes = round(ballots.rows.n_rows * n_rows / len(read.status))
@@ -122,8 +129,9 @@ def enough_votes(
                 np.stack([score(half == side) for half in halves.sides]) for side in (True, False)
             )
         except (VoteError, FeatureError, ConvergenceError) as error:
-            words = f"Too few votes to see how alike two halves of them rank: {error}".rstrip(".")
-            return Enough(None, np.empty(0, np.int64), np.empty(0), False, f"{words}.")
+            why = made(error.sentence.rstrip("."), error.code, error.fields)
+            words = message("halves_not_ranked", why=why)
+            return Enough(None, np.empty(0, np.int64), np.empty(0), False, words)
     sizes = halves.sizes
     per_vote = per_vote_of(_correlation(first, second).mean(), *sizes.mean(axis=0))
     drawn = _drawn(first, second, sizes, n_votes, rng)
@@ -265,32 +273,24 @@ def _drawn(
     return np.array(found)
 
 
-def _words(per_vote: float, n_votes: int, *, by_people: bool) -> str:
-    now, twice = (reliability_at(per_vote, times * n_votes) for times in (1, 2))
-    crowds = "two such crowds" if by_people else "two such sets of votes"
-    if now >= ENOUGH:
-        return (
-            f"There are enough votes: rankings by {crowds} would correlate {_shown(now)}; twice "
-            f"the votes would make that {_shown(twice)}."
-        )
-    grows = (
-        f"With twice the votes, rankings by {crowds} would correlate {_shown(twice)} instead of "
-        f"{_shown(now)}"
-    )
-    if now <= 0.0:
-        return (
-            "Two halves of the votes rank the items no more alike than by chance, so that nothing "
-            "says how many votes would be enough."
-        )
+def _words(per_vote: float, n_votes: int, *, by_people: bool) -> Sentence:
+    reliabilities = [reliability_at(per_vote, times * n_votes) for times in (1, 2)]
+    now, twice = (_rounded_down(one) for one in reliabilities)
+    crowds = message("two_crowds") if by_people else message("two_sets_of_votes")
+    if reliabilities[0] >= ENOUGH:
+        return message("enough_votes", crowds=crowds, now=now, twice=twice)
+    if reliabilities[0] <= 0.0:
+        return message("halves_unlike")
+    grows = message("with_twice_the_votes", crowds=crowds, twice=twice, now=now)
     needed = ENOUGH / (1.0 - ENOUGH) / per_vote
     if needed > _ALL_VOTES * n_votes:
-        return f"{grows}; {ENOUGH} is out of reach."
-    return f"{grows}; {ENOUGH} needs about {_rounded(needed):,} votes."
+        return message("enough_out_of_reach", grows=grows, enough=ENOUGH)
+    return message("more_votes_needed", grows=grows, enough=ENOUGH, needed=_rounded(needed))
 
 
-def _shown(reliability: float) -> str:
-    """Two decimals, rounded down: 0.996 is not 1.00."""
-    return f"{np.floor(100.0 * reliability + 1e-9) / 100.0:.2f}"
+def _rounded_down(reliability: float) -> float:
+    """Two decimals: 0.996 is not 1.00."""
+    return float(np.floor(100.0 * reliability + 1e-9) / 100.0)
 
 
 def _rounded(count: float) -> int:

@@ -14,21 +14,22 @@ from urlr import kernels
 from urlr.arrays import Codes, Floats, Mask
 from urlr.ballots import Ballots
 from urlr.graph import ComparisonGraph
+from urlr.messages import message
 from urlr.path import OutlierPath
 from urlr.votes import REASONS, STATUSES, VoteTable
 
 VERDICT_REASONS = (
     "",
-    "the ranking puts the loser ahead",
-    "the ranking puts the winner ahead by far less than a vote claims, or not at all",
-    "the ranking puts the winner ahead by far more than a vote claims",
-    "called equal, but the ranking puts one well ahead",
-    "the features put the loser ahead",
-    "cast by someone whose votes are often wrong",
-    "cast by someone whose votes are mostly wrong: read the other way round",
-    "cast by someone whose votes are mostly wrong, and hardly right the other way round",
-    "the features hardly support it",
-    "among the least supported of all votes",
+    message("against_ranking"),
+    message("ranking_says_less"),
+    message("ranking_says_more"),
+    message("ranking_says_unequal"),
+    message("against_features"),
+    message("careless_voter"),
+    message("reversed_voter"),
+    message("wrong_either_way"),
+    message("hardly_supported"),
+    message("least_supported"),
     *REASONS[1:],
 )
 """Every value of the `reason` column of the verdicts; the first for votes that are kept."""

@@ -11,38 +11,49 @@ import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import VoteError
-from urlr.ids import (
-    CodedIds,
-    plural,
-    positions,
-    read_coded_ids,
-    shown,
-    shown_some,
-    sorted_uniques,
-)
+from urlr.ids import CodedIds, positions, read_coded_ids, sorted_uniques
+from urlr.messages import message
+from urlr.spelling import clean_column, with_known_names
 
 USED, TIE, SKIPPED, REJECTED = range(4)
 STATUSES = ("used", "tie", "skipped", "rejected")
 
 REASONS = (
     "",
-    "skipped by the annotator",
-    "weight 0",
-    "ties are left out",
-    "missing item",
-    "empty item id",
-    "item id is neither text nor a whole number",
-    "missing or unknown outcome",
-    "compares an item with itself",
-    "weight is negative, missing or not finite",
-    "weight outside 1e-9 to 1e9",
-    "item has no features",
-    "repeated vote_id",
+    message("skipped_by_annotator"),
+    message("zero_weight"),
+    message("ties_left_out"),
+    message("missing_item"),
+    message("empty_item_id"),
+    message("unusable_item_id"),
+    message("unknown_outcome"),
+    message("self_comparison"),
+    message("unusable_weight"),
+    message("weight_out_of_range"),
+    message("item_without_features"),
+    message("repeated_vote_id"),
+    message("header_row"),
 )
 """Why a row is not part of the graph; the position in this tuple is the code in `VoteTable`."""
 
 _SKIP, _ZERO, _TIE, _MISSING, _EMPTY, _UNUSABLE, _OUTCOME = range(1, 8)
-_SELF, _WEIGHT, _RANGE, _FEATURES, REPEATED = range(8, len(REASONS))
+_SELF, _WEIGHT, _RANGE, _FEATURES, REPEATED, _HEADER = range(8, len(REASONS))
+
+COLUMNS = (
+    *("winner", "loser", "item_a", "item_b", "outcome", "weight", "annotator", "time", "vote_id"),
+    *("left", "seconds", "attribute"),
+)
+"""Columns of votes that mean something, all but the items optional."""
+RESPELLED = "respelled_ids"
+"""A column beside the votes that holds, as bits, which ids of a row had another spelling."""
+_SPELLED = {
+    1: ("winner", "loser", "item_a", "item_b", "left"),
+    2: ("annotator",),
+    4: ("vote_id",),
+}
+_OURS = {*COLUMNS, RESPELLED, "dump", "row", "dump_given", "row_given"}
+"""The columns that mean something, and those that tell where a vote comes from."""
+_NAMED = {1: "item", 2: "annotator", 4: "vote_id"}
 
 # Beside a vote 1e18 times as heavy nothing of a vote is left in 53 bits.
 _WEIGHT_RANGE = (1e-9, 1e9)
@@ -67,7 +78,7 @@ class VoteTable:
     reason: Bytes
     """(n_rows,) why the row does not count, as a position in `REASONS`."""
     frame: pd.DataFrame
-    """The input, untouched."""
+    """The input, its ids in their one spelling."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -92,11 +103,21 @@ class VoteTable:
         return _by_reason(self.reason[self.status == REJECTED])
 
     @property
+    def respelled(self) -> dict[str, int]:
+        """How many rows have an id that was read without stray signs, by what it names."""
+        return _respelled(self.frame)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Columns that mean nothing here."""
+        return [str(name) for name in self.frame.columns if name not in _OURS]
+
+    @property
     def rejected(self) -> pd.DataFrame:
         """The rejected rows as they came, with a `reason`; one of their own is `reason_given`."""
         rows = self.status == REJECTED
         reason = pd.Series(np.asarray(REASONS, dtype=object)[self.reason[rows]], dtype="str")
-        kept = pd.DataFrame(self.frame.loc[rows])
+        kept = pd.DataFrame(self.frame.loc[rows]).drop(columns=RESPELLED, errors="ignore")
         if "reason" in kept:  # the voters' own column of that name is not to be lost
             kept = kept.rename(columns={"reason": "reason_given"})
         return kept.assign(reason=reason.to_numpy())
@@ -137,9 +158,11 @@ class Accounts:
     """How many rows do not count, by reason, skipped ones included."""
     rejections: dict[str, int]
     """How many rows were rejected, by reason."""
+    respelled: dict[str, int]
+    """How many rows have an id that was read without stray signs, by what it names."""
 
     @staticmethod
-    def of(reason: Bytes, *, n_ties: int) -> Accounts:
+    def of(reason: Bytes, *, n_ties: int, respelled: dict[str, int]) -> Accounts:
         """Count rows by their reasons; of those that count so many are ties."""
         every = np.bincount(reason, minlength=len(REASONS))
         skipped = int(every[[_SKIP, _ZERO, _TIE]].sum())
@@ -152,7 +175,7 @@ class Accounts:
         }
         of_all = _named_reasons(every)
         every[[_SKIP, _ZERO, _TIE]] = 0
-        return Accounts(counts, of_all, _named_reasons(every))
+        return Accounts(counts, of_all, _named_reasons(every), respelled)
 
 
 def without_repeats(votes: VoteTable, repeated: Mask) -> VoteTable:
@@ -178,7 +201,8 @@ def vote_table(
     ----------
     votes
         Either `winner, loser` or `item_a, item_b, outcome` (a | b | tie | skip), and optionally
-        `weight`, `annotator`, `time`, `vote_id`, `left`, `attribute`. Other columns are kept.
+        `weight`, `annotator`, `time`, `vote_id`, `left`, `seconds`, `attribute`, in any case and
+        with spaces for dashes. Other columns are kept.
     known_items
         Items that have features. When given, votes on other items are rejected.
     ties
@@ -189,7 +213,10 @@ def vote_table(
     VoteError
         When the columns cannot be read, or the votes belong to several attributes.
     """
+    if isinstance(votes, pd.DataFrame):
+        votes = with_known_names(votes, COLUMNS)
     _check_columns(votes)
+    votes = with_clean_ids(votes)
     n = len(votes)
     reason = np.zeros(n, np.int8)
 
@@ -199,6 +226,7 @@ def vote_table(
 
     tie = np.zeros(n, np.bool_)
     swap = np.zeros(n, np.bool_)
+    reject(_headers(votes), _HEADER)
     decisive = "winner" in votes
     first = read_coded_ids(votes["winner" if decisive else "item_a"])
     second = read_coded_ids(votes["loser" if decisive else "item_b"])
@@ -243,6 +271,44 @@ def vote_table(
         weight = np.where(counts, weight, 0.0)
     # A shallow copy: what the caller does to the frame afterwards must not reach the verdicts.
     return VoteTable(items, winner, loser, weight, status, reason, votes.copy(deep=False))
+
+
+def with_clean_ids(votes: pd.DataFrame) -> pd.DataFrame:
+    """The votes, their ids in one spelling; where any had another, a column tells in which rows."""
+    changed: dict[str, Any] = {}
+    bits = _respelled_bits(votes)
+    for bit, names in _SPELLED.items():
+        for name in (name for name in names if name in votes):
+            column, rows = clean_column(votes[name])
+            if rows.any():
+                changed[name] = column
+                bits[rows] |= bit
+    return votes.assign(**changed, **{RESPELLED: bits}) if changed else votes
+
+
+def _headers(votes: pd.DataFrame) -> Mask:
+    """Rows that repeat the names of the columns, as in files that were put together."""
+    names = [name for name in ("winner", "loser", "item_a", "item_b") if name in votes]
+    if any(pd.api.types.is_numeric_dtype(votes[name].dtype) for name in names):
+        return np.zeros(len(votes), np.bool_)
+    said = [
+        votes[name].isin([name, name.capitalize(), name.title(), name.upper()]) for name in names
+    ]
+    found: Mask = np.logical_and.reduce([column.to_numpy(np.bool_) for column in said])
+    return found
+
+
+def _respelled_bits(votes: pd.DataFrame) -> npt.NDArray[np.uint8]:
+    """(n_rows,) which ids of each row had another spelling; files without any lack the column."""
+    if RESPELLED not in votes:
+        return np.zeros(len(votes), np.uint8)
+    return votes[RESPELLED].fillna(0).to_numpy(np.uint8, copy=True)
+
+
+def _respelled(votes: pd.DataFrame) -> dict[str, int]:
+    bits = _respelled_bits(votes)
+    counts = {named: int(np.count_nonzero(bits & bit)) for bit, named in _NAMED.items()}
+    return {named: count for named, count in counts.items() if count}
 
 
 def _weights(column: pd.Series[Any]) -> Floats:
@@ -290,28 +356,20 @@ def read_outcomes(column: pd.Series[Any]) -> Bytes:
 
 def _check_columns(votes: pd.DataFrame) -> None:
     if not isinstance(votes, pd.DataFrame):
-        raise VoteError(f"votes must be a pandas DataFrame, not {type(votes).__name__}.")
+        raise VoteError(message("votes_not_a_table", kind=type(votes).__name__))
     names = [str(name) for name in votes.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise VoteError(f"the votes have two columns named {shown_some(twice)}; rename one.")
+        raise VoteError(message("repeated_vote_columns", names=twice))
     paired = {"winner", "loser"} <= set(names)
     canonical = {"item_a", "item_b", "outcome"} <= set(names)
     if not paired and not canonical:
-        raise VoteError(
-            f"the votes have columns {', '.join(shown(n) for n in names) or '(none)'}; needed are "
-            "winner and loser, or item_a, item_b and outcome (a, b, tie or skip)."
-        )
+        raise VoteError(message("lacking_vote_columns", names=names or ["(none)"]))
     if paired and ("outcome" in names or "item_a" in names or "item_b" in names):
-        raise VoteError(
-            "the votes mix two layouts; keep winner and loser, or item_a, item_b and outcome."
-        )
+        raise VoteError(message("mixed_layouts"))
     attributes = pd.unique(votes["attribute"].astype(str)).tolist() if "attribute" in names else []
     if len(attributes) > 1:
-        raise VoteError(
-            f"the votes are about {plural(len(attributes), 'attribute')} "
-            f"({shown_some(attributes)}); each is a ranking of its own: fit one at a time."
-        )
+        raise VoteError(message("several_attributes", count=len(attributes), names=attributes))
 
 
 def _codes(

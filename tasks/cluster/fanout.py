@@ -23,18 +23,18 @@ from tasks.cluster.lending import given_up_once
 from tasks.cluster.orders import (
     ClusterError,
     Stopped,
+    TookTooLong,
     WorkerDied,
     died,
     opened,
     packed,
-    took_too_long,
     work_error,
 )
-from tasks.cluster.preparing import have_imported, import_no_more
+from tasks.cluster.preparing import have_imported, import_no_more, other_code
 from tasks.cluster.seats import Seat, Seats
 from tasks.cluster.worker import Failure, carried_out
+from tasks.messages import message
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown
 
 LONELY = 120.0
 """Seconds that orders wait for a worker when there is none; one that died is back after 3."""
@@ -55,7 +55,6 @@ _BATCH = 0.002
 """Seconds that messages to the scheduler are collected; with Dask's 0.010 an order that does
 nothing takes 12.9 ms instead of 10.3."""
 _ALIVE = {"init", "running"}
-_STOPPED = "it was stopped before it ended; start again."
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,7 +70,7 @@ class Cluster:
     def __init__(
         self, client: Any, *, where: str, advice: str, kill: Callable[[str], None] | None
     ) -> None:
-        """`kill` ends the worker at an address; without it, the worker's nanny is asked to."""
+        """`kill` ends the worker of a nanny; without it, the nanny is asked to."""
         self._client = client
         self._comm = client.scheduler_comm
         self._comm.interval = _BATCH
@@ -99,10 +98,7 @@ class Cluster:
         try:
             client.sync(self._begin, callback_timeout=GREETING)
         except TimeoutError:
-            raise ClusterError(
-                f"{where} did not say within {GREETING:.0f} seconds who is there; see whether its "
-                "scheduler still runs."
-            ) from None
+            raise ClusterError(message("scheduler_silent", where=where, seconds=GREETING)) from None
 
     @property
     def n_slots(self) -> int:
@@ -190,7 +186,7 @@ class Cluster:
             self._check(stopping)
             self._check_company(self._seats.lonely)
             if time.monotonic() > end:
-                raise took_too_long(what, deadline)
+                raise TookTooLong(message("took_too_long", what=what, seconds=deadline))
 
         with given_up_once(self._client, check, tick=_TICK):
             yield self._client
@@ -201,19 +197,37 @@ class Cluster:
         Raises
         ------
         ClusterError
-            A worker cannot import them, or does not say in time that it has.
+            A worker has no urlr or another one, cannot import the modules, or does not say in time
+            that it has.
         """
+        if self._kill is None:
+            self._check_code()
         self._prepared = True
         try:
             have_imported(self._client, modules, name=self._preparation, seconds=READY)
         except ImportError as error:
-            wrong = f"cannot import what it needs ({shown(error, 200)}); install the same release"
-            wrong += " of urlr there."
+            wrong = message("worker_cannot_import", where=self._where, why=str(error))
         except TimeoutError:
-            wrong = f"did not import what it needs within {READY:.0f} seconds; {self._advice}."
+            wrong = message(
+                "worker_imports_too_long", where=self._where, seconds=READY, advice=self._advice
+            )
         else:
             return
-        raise ClusterError(f"a worker of {self._where} {wrong}")
+        raise ClusterError(wrong)
+
+    def _check_code(self) -> None:
+        """Refuse workers elsewhere whose urlr is not the one here."""
+        try:
+            without, others = other_code(self._client, seconds=READY)
+        except TimeoutError:
+            wrong = message(
+                "worker_imports_too_long", where=self._where, seconds=READY, advice=self._advice
+            )
+            raise ClusterError(wrong) from None
+        if without:
+            raise ClusterError(message("workers_without_urlr", where=self._where, workers=without))
+        if others:
+            raise ClusterError(message("workers_of_other_code", where=self._where, workers=others))
 
     def close(self) -> None:
         """Give up what runs and let go of the cluster; whoever waits gets `Stopped`."""
@@ -222,7 +236,7 @@ class Cluster:
             running = dict(self._answers)
         self._seats.wake_all()
         for answer, seat in running.items():
-            settled = _is_settled(answer, error=Stopped(_STOPPED))
+            settled = _is_settled(answer, error=Stopped(message("stopped")))
             if settled and self._kill is None and self._is_connected():
                 self._end(seat)
         if self._is_connected():
@@ -263,13 +277,14 @@ class Cluster:
                 return
             self._check(stopping)
             if left <= 0:
-                goes_on = ", but its worker, which has no nanny, goes on"
-                raise took_too_long("it", deadline, "" if seat.has_nanny else goes_on)
+                if seat.nanny:
+                    raise TookTooLong(message("order_took_too_long", seconds=deadline))
+                raise TookTooLong(message("order_took_too_long_and_goes_on", seconds=deadline))
 
     def _check(self, stopping: threading.Event | None) -> None:
         """Raise if nothing more should or can be done."""
         if self._closing or (stopping is not None and stopping.is_set()):
-            raise Stopped(_STOPPED)
+            raise Stopped(message("stopped"))
         if not self._is_connected():
             raise self._unreachable()
 
@@ -277,8 +292,13 @@ class Cluster:
         """Raise if there was no worker for too long."""
         if lonely > LONELY:
             raise ClusterError(
-                f"none of the {plural(len(self._seats.addresses), 'worker')} of {self._where} "
-                f"could take an order for {lonely:.0f} seconds; {self._advice}."
+                message(
+                    "no_worker_takes_orders",
+                    count=len(self._seats.addresses),
+                    where=self._where,
+                    seconds=lonely,
+                    advice=self._advice,
+                )
             )
 
     def _is_connected(self) -> bool:
@@ -286,10 +306,7 @@ class Cluster:
         return self._client.status == "running" and self._client.scheduler_comm is self._comm
 
     def _unreachable(self) -> ClusterError:
-        return ClusterError(
-            f"the connection to {self._where} was lost; see whether its scheduler runs, and start "
-            "again."
-        )
+        return ClusterError(message("connection_lost", where=self._where))
 
     def _result(self, answer: Future[bytes], name: str, seat: Seat) -> Any:
         """What the answer holds, or the error it tells of."""
@@ -299,7 +316,7 @@ class Cluster:
         if isinstance(error, _Left | KilledWorker):
             raise self._died(name, seat)
         if isinstance(error, CancelledError):
-            raise Stopped(_STOPPED) if self._closing else self._unreachable()
+            raise Stopped(message("stopped")) if self._closing else self._unreachable()
         if isinstance(error, UrlrError):
             raise error
         if error is not None:
@@ -309,9 +326,7 @@ class Cluster:
     def _died(self, name: str, seat: Seat) -> WorkerDied:
         """The error of an order whose worker ended under it."""
         if seat.condemned:
-            return WorkerDied(
-                "its worker was started again because another order there was given up; try again."
-            )
+            return WorkerDied(message("worker_started_again"))
         with self._news:
             self._deaths[name] += 1
             times = self._deaths[name]
@@ -327,10 +342,10 @@ class Cluster:
     def _end(self, seat: Seat) -> None:
         """End what a worker does: with the worker, or if nobody would start it again, wait."""
         loop = self._client.loop
-        if self._kill is not None:
+        if seat.nanny and self._kill is not None:
             self._seats.condemn(seat)
-            self._kill(seat.address)
-        elif seat.has_nanny:
+            self._kill(seat.nanny)
+        elif seat.nanny:
             self._seats.condemn(seat)
             restart = _restart(self._client, seat.address)
             self._restarts.append(asyncio.run_coroutine_threadsafe(restart, loop.asyncio_loop))
@@ -373,8 +388,8 @@ class Cluster:
             for address, facts in identity["workers"].items():
                 if address not in known:
                     self._client.subscribe_topic(address, partial(self._heard_of, address))
-                    memory, has_nanny = facts["memory_limit"] or 0, facts["nanny"] is not None
-                    seat = Seat(address, facts["nthreads"], memory, has_nanny)
+                    memory = facts["memory_limit"] or 0
+                    seat = Seat(address, facts["nthreads"], memory, facts["nanny"])
                     self._seats.joined(seat)
                 self._seats.woke(address, awake=facts["status"] in _ALIVE)
             for address in known - set(identity["workers"]):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tasks.cluster.worker import Failure, Outcome
+from tasks.messages import message
 from urlr.errors import UrlrError
-from urlr.ids import shown
 
 
 class WorkError(UrlrError):
@@ -45,8 +45,8 @@ def packed(work: Callable[[Any], Any], order: object) -> bytes:
     try:
         return pickle.dumps((work, order))
     except Exception as error:  # pickling calls code of what is pickled
-        why = f"{type(error).__name__}: {shown(error, 200)}"
-    raise WorkError(f"the order cannot be sent to a worker ({why}); send plain data.")
+        wrong = message("order_not_sent", kind=type(error).__name__, why=str(error))
+    raise WorkError(wrong)
 
 
 def opened(outcome: bytes) -> Any:
@@ -72,7 +72,10 @@ def opened(outcome: bytes) -> Any:
 
 def work_error(failure: Failure) -> WorkError:
     """A failure as an error of ours."""
-    error = WorkError(f"{failure.kind}: {failure.text}" if failure.text else failure.kind)
+    said = message("work_raised_without_a_word", kind=failure.kind)
+    if failure.text:
+        said = message("work_raised", kind=failure.kind, text=failure.text)
+    error = WorkError(said)
     error.trace = failure.trace
     return error
 
@@ -82,20 +85,16 @@ def died(times: int, *, held: int, limit: int, advice: str) -> WorkerDied:
 
     `held` is how many bytes it held if that was why it was ended, `limit` how many it may; else 0.
     """
-    often = "" if times == 1 else " (twice)" if times == 2 else f" ({times} times)"
-    most = f"{_amount(limit)} a worker" if limit else "what the machine has"
-    if held:
-        why = f"out of memory: it held {_amount(held)} and the limit is {most}"
-    else:
-        why = f"likely out of memory: the limit is {most}"
-    return WorkerDied(f"its worker died{often}, {why}; {advice}.")
-
-
-def took_too_long(what: str, deadline: float, but: str = "") -> TookTooLong:
-    """The error of work that did not end in so many seconds."""
-    return TookTooLong(
-        f"{what} did not end within {deadline:,.4g} seconds and was given up{but}; allow more "
-        "time, or look for what it waits for."
+    often = ""
+    if times > 1:
+        often = message("died_twice") if times == 2 else message("died_often", times=times)
+    most = message("memory_of_the_machine")
+    if limit:
+        most = message("memory_a_worker", amount=_amount(limit))
+    if not held:
+        return WorkerDied(message("worker_died", often=often, limit=most, advice=advice))
+    return WorkerDied(
+        message("worker_out_of_memory", often=often, held=_amount(held), limit=most, advice=advice)
     )
 
 

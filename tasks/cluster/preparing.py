@@ -1,5 +1,8 @@
 """What every worker imports before its first order, whether it is there or joins later.
 
+A worker elsewhere may lack urlr, or have another one, whose results would carry the number of this
+one's method: its code is compared, by a digest, before it is sent any work.
+
 The scheduler asks all workers at once and waits for each, so one that hangs would make it wait for
 ever; here it gets so many seconds.
 """
@@ -11,6 +14,49 @@ from functools import partial
 from typing import Any
 
 from tasks.cluster.worker import warm_up
+
+
+def other_code(client: Any, *, seconds: float) -> tuple[list[str], list[str]]:
+    """Workers without urlr, and workers whose urlr is not the one here, by their addresses.
+
+    Raises
+    ------
+    TimeoutError
+        A worker does not answer in time.
+    """
+    digest = _digest_of_code()
+    found: dict[str, Any] = {}
+
+    async def asked() -> None:
+        found.update(await client.run(digest, on_error="return"))
+
+    client.sync(asked, callback_timeout=seconds)
+    own = digest()
+    without = sorted(worker for worker, seen in found.items() if not isinstance(seen, str))
+    others = sorted(worker for worker, seen in found.items() if isinstance(seen, str))
+    return without, [worker for worker in others if found[worker] != own]
+
+
+def _digest_of_code() -> Callable[[], str | None]:
+    """A function that travels by value, since there may be no urlr where it arrives."""
+
+    def digest() -> str | None:
+        import hashlib
+        import importlib.util
+        import pathlib
+
+        total = hashlib.sha256()
+        for package in ("urlr", "tasks"):
+            spec = importlib.util.find_spec(package)
+            if spec is None or not spec.submodule_search_locations:
+                return None
+            place = pathlib.Path(next(iter(spec.submodule_search_locations)))
+            for path in sorted(place.rglob("*.py")):
+                total.update(path.relative_to(place).as_posix().encode())
+                total.update(path.read_bytes())
+        return total.hexdigest()
+
+    return digest
 
 
 def have_imported(client: Any, modules: tuple[str, ...], *, name: str, seconds: float) -> None:

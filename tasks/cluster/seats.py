@@ -20,8 +20,8 @@ class Seat:
     threads: int
     memory: int
     """Bytes the worker may hold, 0 without a limit."""
-    has_nanny: bool
-    """Whether somebody starts it again when it ends."""
+    nanny: str | None
+    """The address of Dask's process that starts it again when it ends, if there is one."""
     awake: bool = True
     """Whether it starts new work; short of memory it does not."""
     taken: int = 0

@@ -25,9 +25,10 @@ from typing import Any
 from tasks.cluster.fanout import FAREWELL, READY, Cluster
 from tasks.cluster.orders import ClusterError
 from tasks.cluster.worker import LOUD, ONE_THREAD
+from tasks.messages import message
 from tasks.objects import no_room_apart
 from tasks.scratch import scratch_directory
-from urlr.ids import plural, shown
+from urlr.ids import shown
 
 CONNECT = 15.0
 """Seconds that reaching a scheduler may take."""
@@ -64,7 +65,7 @@ def local_cluster(
         The processes cannot be started.
     """
     if workers < 1:
-        raise ClusterError(f"{workers} workers can do nothing; set URLR_WORKERS to 1 or more.")
+        raise ClusterError(message("too_few_workers", count=workers))
     limit = memory_limit(memory, workers)
     from dask import config
 
@@ -78,16 +79,16 @@ def local_cluster(
         stack.enter_context(config.set(_SETTINGS | {"temporary-directory": scratch}))
         processes = _started(workers, limit, scratch)
         stack.callback(_end, processes)
-        client = _client(processes, where="the workers of this machine")
+        where = message("own_workers")
+        client = _client(processes, where=where)
         stack.callback(_let_go, client)
-        advice = "raise URLR_WORKER_MEMORY, with fewer URLR_WORKERS if need be"
 
         def kill(address: str) -> None:
             for nanny in processes.workers.values():
-                if nanny.worker_address == address and nanny.pid:
+                if nanny.address == address and nanny.pid:
                     _kill(nanny.pid)
 
-        cluster = Cluster(client, where="the workers of this machine", advice=advice, kill=kill)
+        cluster = Cluster(client, where=where, advice=message("raise_memory"), kill=kill)
         stack.callback(cluster.close)
         yield cluster
 
@@ -118,8 +119,7 @@ def existing_cluster(
         stack.enter_context(_quiet(log))
         client = _client(address, where=where, security=security)
         stack.callback(_let_go, client)
-        advice = "see whether its workers run and have enough memory"
-        cluster = Cluster(client, where=where, advice=advice, kill=None)
+        cluster = Cluster(client, where=where, advice=message("see_workers"), kill=None)
         stack.callback(cluster.close)
         yield cluster
 
@@ -140,13 +140,10 @@ def memory_limit(memory: str | None, workers: int) -> int:
     try:
         limit = int(parse_bytes(memory))
     except ValueError:
-        raise ClusterError(
-            f"`{shown(memory)}` is no amount of memory; set URLR_WORKER_MEMORY like 2GiB."
-        ) from None
+        raise ClusterError(message("not_an_amount_of_memory", memory=memory)) from None
     if limit < LEAST_MEMORY:
         raise ClusterError(
-            f"`{shown(memory)}` of memory is too little for a worker; set URLR_WORKER_MEMORY to "
-            f"{LEAST_MEMORY // 2**20}MiB or more."
+            message("worker_memory_too_small", memory=memory, least=LEAST_MEMORY // 2**20)
         )
     return limit
 
@@ -170,7 +167,7 @@ def _started(workers: int, limit: int, scratch: str) -> Any:
                 LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
-                    processes=True,
+                    worker_class=_nanny(),
                     memory_limit=limit,
                     host="127.0.0.1",
                     protocol="tcp://",
@@ -193,15 +190,34 @@ def _started(workers: int, limit: int, scratch: str) -> Any:
         thread.start()
         return started.result()
     except (OSError, RuntimeError, TimeoutError) as error:
-        why = shown(error, 200) or type(error).__name__
+        why = str(error) or type(error).__name__
     except BaseException:  # a signal
         with suppress(Exception):  # that they did not start is no matter any more
             _end(started.result(READY if thread.ident is not None else 0.0))
         raise
-    raise ClusterError(
-        f"{plural(workers, 'worker')} could not be started ({why}); see whether memory and "
-        "processes are left, or lower URLR_WORKERS."
-    )
+    raise ClusterError(message("workers_not_started", count=workers, why=why))
+
+
+def _nanny() -> Any:
+    """Dask's process beside a worker, which starts it again."""
+    from distributed import Nanny
+
+    class Orderly(Nanny):
+        """Starts one worker after the other.
+
+        Dask's own, if a worker dies before it has heard that it came, takes the old worker's
+        address for that of the next one, and then asks the wrong one to end.
+        """
+
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self._one_at_a_time = asyncio.Lock()
+
+        async def instantiate(self) -> Any:
+            async with self._one_at_a_time:
+                return await super().instantiate()
+
+    return Orderly
 
 
 def _end(processes: Any) -> None:
@@ -222,19 +238,13 @@ def _kill(process: int) -> None:
 def _checked_address(address: str, *, plain: bool) -> str:
     """The address as it may be shown."""
     if "@" in address:
-        raise ClusterError(
-            "URLR_DASK_ADDRESS holds a user name or a password; give tls://host:port."
-        )
-    where = shown(address, 200)
+        raise ClusterError(message("credentials_in_dask_address"))
     found = _ADDRESS.fullmatch(address)
     if found is None:
-        raise ClusterError(f"`{where}` is no address of a Dask scheduler; give tls://host:port.")
+        raise ClusterError(message("not_a_dask_address", address=address))
     if found[1] == "tcp" and not plain and not _is_this_machine(found[2].strip("[]")):
-        raise ClusterError(
-            f"{where} is elsewhere and not encrypted: everybody in between could run code; give "
-            "tls://host:port and certificates, or say that this network is trusted."
-        )
-    return where
+        raise ClusterError(message("not_encrypted", address=address))
+    return shown(address, 200)
 
 
 def _is_this_machine(host: str) -> bool:
@@ -251,7 +261,7 @@ def _security(address: str, ca: Path | None, cert: Path | None, key: Path | None
     given = {"tls_ca_file": ca, "tls_client_cert": cert, "tls_client_key": key}
     for path in (path for path in given.values() if path is not None):
         if not path.is_file():
-            raise ClusterError(f"there is no certificate or key {shown(path, 200)}; check it.")
+            raise ClusterError(message("no_certificate_file", path=path))
     if address.startswith("tcp://"):
         return Security()
     files = {name: str(path) for name, path in given.items() if path is not None}
@@ -259,15 +269,11 @@ def _security(address: str, ca: Path | None, cert: Path | None, key: Path | None
         security = Security(require_encryption=True, **files)
         context = security.get_connection_args("client").get("ssl_context")
     except (ssl.SSLError, OSError) as error:
-        why = shown(error, 200)
         raise ClusterError(
-            f"the certificates for {shown(address, 200)} cannot be read ({why}); check them."
+            message("unreadable_certificates", address=address, why=str(error))
         ) from None
     if context is None:
-        raise ClusterError(
-            f"there is no certificate for {shown(address, 200)}; give those of the authority, of "
-            "this client, and its key, here or in Dask's configuration (distributed.comm.tls)."
-        )
+        raise ClusterError(message("no_certificate", address=address))
     return security
 
 
@@ -286,11 +292,8 @@ def _client(to: Any, *, where: str, security: Any = None) -> Any:
     try:
         return hasty(to, security=security, timeout=CONNECT, set_as_default=False)
     except (OSError, TimeoutError) as error:
-        why = shown(error, 200) or "it says nothing"
-    raise ClusterError(
-        f"cannot reach the Dask scheduler at {where} within {CONNECT:.0f} seconds ({why}); check "
-        "that it runs, the address, and that its certificates are of the same authority."
-    )
+        why = str(error) or message("says_nothing")
+    raise ClusterError(message("no_scheduler", where=where, seconds=CONNECT, why=why))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.messages import message
 from urlr.errors import UrlrError
 from urlr.ids import shown
 
@@ -31,7 +32,7 @@ LOUD = (
 """Loggers to which Dask gives a handler that writes to stderr."""
 
 _NEEDED = re.compile(
-    r"AWS_.*|DASK_.*|NUMBA_.*|PYTHON.*|LC_.*|MALLOC_.*|SSL_CERT_.*|.*_NUM_THREADS"
+    r"AWS_.*|DASK_.*|NUMBA_.*|OPENBLAS_.*|PYTHON.*|LC_.*|MALLOC_.*|SSL_CERT_.*|.*_NUM_THREADS"
     r"|PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|HOME|USER|LOGNAME|LANG|TZ|TMPDIR|TEMP|TMP"
     r"|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:https?_proxy|all_proxy|no_proxy)"
 )
@@ -52,7 +53,7 @@ class Failure:
         try:
             text = str(error)
         except Exception as broken:
-            text = f"its text cannot be made: {type(broken).__name__}"
+            text = message("text_cannot_be_made", kind=type(broken).__name__)
         return cls(type(error).__name__, shown(text, _SHOWN), _trace(error))
 
 

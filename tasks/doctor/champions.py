@@ -15,11 +15,11 @@ from tasks.doctor.storage import PATIENCE, folder_of, nothing_left, probed
 
 if TYPE_CHECKING:
     from tasks.registry import Registry, Standing
+    from urlr.sentence import Sentence
 
 MOST = 20
 """Champions that are loaded: those that were moved last, since what breaks is mostly new."""
 _TOLD = 3
-_BACK = "put its files back, or make another version champion: urlr rollback ATTRIBUTE --to VERSION"
 _DATABASE = "sqlite:///"
 _LOCKED = 5.0
 """Seconds that another writer of the database is waited for."""
@@ -27,27 +27,28 @@ _LOCKED = 5.0
 
 def registry(known: Known) -> Iterator[Finding]:
     """Whether the registry answers, its champions load, and its records can be read."""
+    from tasks.messages import message
     from tasks.registry import Registry
-    from urlr.ids import shown
 
     settings = known.settings_with("registry", "artifacts")
     registry = Registry.at(settings.registry, artifacts=settings.artifacts)
-    where = shown(registry.uri.removeprefix(_DATABASE), 200)
+    where = registry.uri.removeprefix(_DATABASE)
     database = database_of(registry)
     if database is not None and not database.exists():
-        said = f"there is none yet; the first night makes {where}"
+        said = message("no_registry_yet", path=where)
         yield from _writable(database, registry.artifacts, said)
         return
     yield from _loaded(registry, registry.standing(), where)
     yield from _records(registry)
     if database is not None:
-        yield from _writable(database, registry.artifacts, f"{where} can be written")
+        said = message("registry_writable", path=where)
+        yield from _writable(database, registry.artifacts, said)
 
 
 def _loaded(registry: Registry, standing: dict[str, Standing], where: str) -> Iterator[Finding]:
     """Whether the champions that moved last can be loaded."""
+    from tasks.messages import message
     from tasks.registry import RegistryError
-    from urlr.ids import plural, shown
 
     newest = sorted(standing, key=lambda name: (_since(standing[name]), name), reverse=True)
     broken = 0
@@ -59,16 +60,20 @@ def _loaded(registry: Registry, standing: dict[str, Standing], where: str) -> It
         except RegistryError as error:
             broken += 1
             if broken <= _TOLD:
-                yield of_error(f"champion of {shown(name, 100)}: {error}", do=_BACK)
+                said = error.sentence.at(message("champion_of", attribute=name))
+                yield of_error(said, do=message("put_files_back"))
     if broken > _TOLD:
-        yield problem(f"{broken - _TOLD} more champions cannot be loaded", _BACK)
-    champions = plural(len(standing), "champion")
-    if len(standing) > MOST:
-        whole = f"{champions}, of which the {MOST} that moved last were loaded"
+        more = message("more_champions_broken", count=broken - _TOLD)
+        yield problem(more, message("put_files_back"))
+    if broken:
+        return
+    count = len(standing)
+    if count > MOST:
+        yield ok(message("newest_champions_load", registry=where, count=count, loaded=MOST))
+    elif standing:
+        yield ok(message("champions_load", registry=where, count=count))
     else:
-        whole = f"{champions}, which all load" if standing else "there is no champion yet"
-    if not broken:
-        yield ok(f"{where} answers; {whole}")
+        yield ok(message("no_champion_yet", registry=where))
 
 
 def _since(standing: Standing) -> datetime:
@@ -76,21 +81,23 @@ def _since(standing: Standing) -> datetime:
 
 
 def _records(registry: Registry) -> Iterator[Finding]:
-    from urlr.ids import plural, shown, shown_some
+    from tasks.messages import message
 
     unreadable = registry.unreadable_records()
     for name, records in list(unreadable.items())[:_TOLD]:
+        count = len(records)
         yield warning(
-            f"{shown(name)}: {plural(len(records), 'record')} of who was champion when cannot be "
-            f"read ({shown_some(records)}), so that its history lacks them",
-            "put the tag back as it was, in MLflow",
+            message("unreadable_records", attribute=name, count=count, records=records),
+            message("put_tag_back"),
         )
     if len(unreadable) > _TOLD:
-        yield warning(f"so it is with {len(unreadable) - _TOLD} more", "see their tags in MLflow")
+        more = message("more_unreadable_records", count=len(unreadable) - _TOLD)
+        yield warning(more, message("see_tags"))
 
 
-def _writable(database: Path, artifacts: str | None, said: str) -> Iterator[Finding]:
+def _writable(database: Path, artifacts: str | None, said: Sentence) -> Iterator[Finding]:
     """Whether a registry of this machine can be written: its database, and where files go."""
+    from tasks.messages import message
     from tasks.store import Store
 
     places = [str(database.parent), *([artifacts] if artifacts else [])]
@@ -102,8 +109,8 @@ def _writable(database: Path, artifacts: str | None, said: str) -> Iterator[Find
     if why is None:
         yield ok(said)
     else:
-        do = "check its permissions, and that no other program holds it"
-        yield problem(f"{database} cannot be written ({why})", do)
+        found = message("database_not_writable", path=database, why=why)
+        yield problem(found, message("check_database"))
 
 
 def _refused(database: Path) -> str | None:

@@ -49,7 +49,9 @@ class Known:
             They do not.
         """
         if self.settings is None or self.left_out & set(names):
-            raise NotLookedAt("the settings cannot be read")
+            from tasks.messages import message
+
+            raise NotLookedAt(message("settings_cannot_be_read"))
         return self.settings
 
 
@@ -91,26 +93,27 @@ def examined(check: Check, known: Known, *, waiting: Callable[[], None]) -> list
         thread.join(_TICK)
     said = list(found)
     if thread.is_alive():
-        said.append(problem(f"did not end within {check.seconds:g} seconds", check.advice))
+        from tasks.messages import message
+
+        said.append(problem(message("check_too_slow", seconds=check.seconds), check.advice))
     return said
 
 
 def _failure(error: BaseException) -> Finding:
+    from tasks.messages import message
+
     if isinstance(error, NotLookedAt):
-        return warning(f"not looked at, because {error}", "mend that first")
+        return warning(message("not_looked_at", why=error.args[0]), message("first_things_first"))
     if isinstance(error, ImportError):
-        where = f" of {error.name}" if error.name else ""
-        return problem(
-            f"cannot be looked at: an import{where} fails ({error})",
-            "install urlr again with its constraints.txt",
-        )
+        found = message("import_fails", why=str(error))
+        if error.name:
+            found = message("import_of_package_fails", name=error.name, why=str(error))
+        return problem(found, message("install_with_constraints"))
     ours = sys.modules.get("urlr.errors")  # not loaded: then it is none of ours
     if ours is not None and isinstance(error, ours.UrlrError):
-        return of_error(error, do="see the documentation")
-    return problem(
-        f"unexpected {type(error).__name__}: {error}",
-        "see whether the versions above fit, and report it if they do",
-    )
+        return of_error(error.sentence, do=message("see_documentation"))
+    found = message("unexpected_error", kind=type(error).__name__, why=str(error))
+    return problem(found, message("see_versions"))
 
 
 def _safe(finding: Finding) -> Finding:
@@ -118,8 +121,9 @@ def _safe(finding: Finding) -> Finding:
     try:
         from tasks.objects import redacted
         from urlr.ids import shown
+        from urlr.sentence import made
     except Exception:
         return finding  # then nobody could be asked for anything that needs credentials
-    return replace(
-        finding, found=shown(redacted(finding.found), 1000), do=shown(redacted(finding.do), 500)
-    )
+    said = redacted(finding.found)
+    found = made(shown(said, 1000), said.code, said.fields)
+    return replace(finding, found=found, do=shown(redacted(finding.do), 500))

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 OURS = "urlr"
-AGAIN = "install urlr again with its constraints.txt: pip install -c constraints.txt -e ."
 WHY = {
     "boto3": "it comes with its own botocore",
     "botocore": "s3fs cannot be imported with another",
@@ -50,24 +49,40 @@ def versions(known: Known) -> Iterator[Finding]:
     """Whether all that is installed fits together."""
     from packaging.specifiers import SpecifierSet
 
+    from tasks.messages import message
+
+    again = message("install_again")
     python = platform.python_version()
     try:
         about = metadata.metadata(OURS)
     except metadata.PackageNotFoundError:
-        yield warning(f"Python {python}; urlr runs but is not installed here", AGAIN)
+        yield warning(message("urlr_not_installed", python=python), again)
         return
     asked = "".join(about.get_all("Requires-Python") or [])
     if not SpecifierSet(asked).contains(python, prereleases=True):
-        yield problem(f"Python is {python}, urlr wants {asked}", "use a Python of that version")
+        yield problem(
+            message("python_does_not_fit", python=python, wanted=asked),
+            message("use_that_python"),
+        )
     own, others, count = _misfits()
+    version = about["Version"]
     if own:
         yield problem(
-            f"{_counted(own)} not what urlr {about['Version']} wants: {_some(own)}", AGAIN
+            message(
+                "own_packages_do_not_fit",
+                packages=_counted(own),
+                version=version,
+                misfits=_some(own),
+            ),
+            again,
         )
     if others:
-        yield warning(f"{_counted(others)} not what others want: {_some(others)}", AGAIN)
+        yield warning(
+            message("other_packages_do_not_fit", packages=_counted(others), misfits=_some(others)),
+            again,
+        )
     if not own and not others:
-        yield ok(f"Python {python}, urlr {about['Version']}, and {count} packages that fit")
+        yield ok(message("versions_fit", python=python, version=version, count=count))
 
 
 def _misfits() -> tuple[list[Misfit], list[Misfit], int]:
@@ -115,7 +130,10 @@ def _installed(name: str) -> str | None:
 
 
 def _counted(misfits: list[Misfit]) -> str:
-    return "1 package is" if len(misfits) == 1 else f"{len(misfits)} packages are"
+    from tasks.messages import message
+
+    count = len(misfits)
+    return message("one_package") if count == 1 else message("several_packages", count=count)
 
 
 def _some(misfits: list[Misfit]) -> str:

@@ -41,6 +41,8 @@ def _kept_here(known: Known) -> dict[str, Path]:
 
 def free_space(places: Mapping[str, Path], *, least: int = LEAST_FREE) -> Finding:
     """How much is free on the disks of these places."""
+    from tasks.messages import message
+
     free: dict[int, int] = {}
     names: dict[int, list[str]] = {}
     for name, path in places.items():
@@ -51,18 +53,19 @@ def free_space(places: Mapping[str, Path], *, least: int = LEAST_FREE) -> Findin
     said = {device: f"{_gib(size)} for {', '.join(names[device])}" for device, size in free.items()}
     short = [text for device, text in said.items() if free[device] < least]
     if short:
-        what = f"little is free: {' and '.join(short)}"
-        return warning(what, "free some, or put store, registry or TMPDIR on another disk")
-    return ok(f"free: {' and '.join(said.values())}")
+        return warning(message("little_free", disks=" and ".join(short)), message("free_some"))
+    return ok(message("free", disks=" and ".join(said.values())))
 
 
 def memory(known: Known) -> Iterator[Finding]:
     """Whether the workers of this machine fit into its memory."""
     from distributed.system import MEMORY_LIMIT
 
+    from tasks.messages import message
+
     settings = known.settings_with("workers", "worker_memory", "dask_address")
     if settings.dask_address is not None:
-        yield ok(f"{_gib(MEMORY_LIMIT)} here; workers run elsewhere")
+        yield ok(message("workers_elsewhere", memory=_gib(MEMORY_LIMIT)))
         return
     yield fitting(settings.workers, settings.worker_memory, machine=MEMORY_LIMIT)
 
@@ -70,19 +73,20 @@ def memory(known: Known) -> Iterator[Finding]:
 def fitting(workers: int, limit: str | None, *, machine: int) -> Finding:
     """Whether so many workers fit, each with a limit, or with an even share if there is none."""
     from tasks.cluster.starting import LEAST_MEMORY, memory_limit
-    from urlr.ids import plural
+    from tasks.messages import message
 
     each = machine // workers if limit is None else memory_limit(limit, workers)
-    said = f"{plural(workers, 'worker')} with up to {_gib(each)} each, {_gib(machine)} in all"
+    found = message("workers_with_memory", count=workers, each=_gib(each), memory=_gib(machine))
     if limit is None and each < LEAST_MEMORY:
-        return problem(said, f"set URLR_WORKERS to {max(machine // LEAST_MEMORY, 1)} or fewer")
+        fewer = max(machine // LEAST_MEMORY, 1)
+        return problem(found, message("fewer_workers", count=fewer))
     if each * workers > machine:
         fewer = max(machine // each, 1)
         return warning(
-            f"{said}, which is not enough if all use it",
-            f"set URLR_WORKERS to {fewer} or URLR_WORKER_MEMORY to less",
+            message("not_enough_if_all_use_it", workers=found),
+            message("fewer_workers_or_less_memory", count=fewer),
         )
-    return ok(said)
+    return ok(found)
 
 
 def _gib(size: int) -> str:

@@ -21,6 +21,8 @@ _METHOD = "urlr.settings:METHOD_VERSION"
 
 def sockets(known: Known) -> Iterator[Finding]:
     """Whether processes of this machine can talk to each other, as workers and Prefect do."""
+    from tasks.messages import message
+
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = server.getsockname()
@@ -28,22 +30,21 @@ def sockets(known: Known) -> Iterator[Finding]:
                 server.accept()[0].close()
                 caller.recv(1)
     except OSError as error:
-        yield problem(
-            f"a port on 127.0.0.1 cannot be used ({error.strerror or error})",
-            "let this user listen and connect on the loopback interface",
-        )
+        why = error.strerror or str(error)
+        yield problem(message("no_loopback", why=why), message("let_use_loopback"))
         return
-    yield ok("a port on 127.0.0.1 can be listened on and reached")
+    yield ok(message("loopback_works"))
 
 
 def dask(known: Known) -> Iterator[Finding]:
     """Whether the Dask cluster answers, and its workers have the same urlr."""
+    from tasks.messages import message
+
     settings = known.settings_with("dask_address", "dask_plain", "dask_ca", "dask_cert", "dask_key")
     if settings.dask_address is None:
-        yield ok("URLR_DASK_ADDRESS is not set: workers are processes of this machine")
+        yield ok(message("no_dask_named"))
         return
     from tasks.cluster import existing_cluster
-    from urlr.ids import plural
 
     named = existing_cluster(
         settings.dask_address,
@@ -55,29 +56,26 @@ def dask(known: Known) -> Iterator[Finding]:
     with (
         warnings.catch_warnings(action="ignore"),  # of what is told below
         named as cluster,
-        cluster.lent("asking workers", deadline=ASKING) as client,
+        cluster.lent(message("asking_workers"), deadline=ASKING) as client,
     ):
         seen = client.get_versions()
         releases = client.run(metadata.version, "urlr", on_error="return")
         methods = client.run(resolve_name, _METHOD, on_error="return")
     yield from differing(seen)
     if not releases:
-        yield warning(
-            f"{settings.dask_address} answers and has no worker",
-            "start some; a night waits two minutes for the first",
-        )
+        found = message("cluster_without_workers", address=settings.dask_address)
+        yield warning(found, message("start_workers"))
         return
     own = metadata.version("urlr"), resolve_name(_METHOD)
-    found = {address: (releases[address], methods.get(address)) for address in releases}
-    workers = plural(len(found), "worker")
-    yield from unlike(found, own)
-    if all(theirs == own for theirs in found.values()):
-        yield ok(f"{settings.dask_address} answers; {workers}, with the same urlr as here")
+    theirs = {address: (releases[address], methods.get(address)) for address in releases}
+    yield from unlike(theirs, own)
+    if all(one == own for one in theirs.values()):
+        yield ok(message("cluster_fits", address=settings.dask_address, count=len(theirs)))
 
 
 def differing(seen: Mapping[str, Any]) -> Iterator[Finding]:
     """Packages that scheduler and workers have in another version than this machine."""
-    from urlr.ids import shown_some
+    from tasks.messages import message
 
     here = seen["client"]["packages"]
     found = set()
@@ -88,8 +86,8 @@ def differing(seen: Mapping[str, Any]) -> Iterator[Finding]:
                 found.add(f"{name} {other}, here {here[name]}")
     if found:
         yield warning(
-            f"the cluster has other versions ({shown_some(sorted(found))})",
-            "install from the same constraints.txt on all machines",
+            message("other_versions_in_cluster", versions=sorted(found)),
+            message("same_constraints"),
         )
 
 
@@ -99,16 +97,23 @@ def _release(name: str, version: str) -> str:
 
 def unlike(found: Mapping[str, tuple[Any, Any]], own: tuple[str, int]) -> Iterator[Finding]:
     """Workers whose urlr computes other results, or that have none."""
-    from urlr.ids import plural, shown
+    from tasks.messages import message
 
     other = {address: theirs for address, theirs in found.items() if theirs != own}
     if other:
         address, (release, method) = next(iter(other.items()))
-        has = "no urlr that can be loaded"
+        has = message("has_no_urlr")
         if not isinstance(release, Exception) and not isinstance(method, Exception):
-            has = f"urlr {shown(release)} (method {shown(method)})"
+            has = message("has_urlr", release=release, method=method)
         yield problem(
-            f"{len(other)} of {plural(len(found), 'worker')} not as here (urlr {own[0]}, method "
-            f"{own[1]}), such as {shown(address)}, which has {has}",
-            "install the same release of urlr on all workers",
+            message(
+                "workers_with_other_urlr",
+                count=len(other),
+                total=len(found),
+                release=own[0],
+                method=own[1],
+                address=address,
+                has=has,
+            ),
+            message("same_urlr"),
         )

@@ -20,6 +20,7 @@ from tasks.doctor.finding import Finding, of_error, ok, problem, warning
 if TYPE_CHECKING:
     from tasks.discover import Discovery
     from tasks.store import Store
+    from urlr.sentence import Sentence
 
 PATIENCE = 10.0
 """Seconds that one call to the store may take, where the settings do not say less."""
@@ -30,70 +31,61 @@ PROBED = ("runs/scoring", "lease")
 FAR, TOO_FAR = 30.0, 300.0
 """Seconds by which clocks may differ before it is a warning, a problem."""
 
-_ANSWER = "check --store, the network, and AWS_ENDPOINT_URL"
-
 
 def store(known: Known) -> Iterator[Finding]:
     """Whether the store answers and may be listed, written and read as a night does it."""
-    from urlr.ids import shown
+    from tasks.messages import message
 
     store = _store(known, PATIENCE)
     store.list("lease")
     known.reached = True
     began = time.monotonic()
     store.list("lease")  # without the time that libraries take to load
-    took = f"answers in {1000 * (time.monotonic() - began):.0f} ms"
+    state = message("answers_in", milliseconds=1000 * (time.monotonic() - began))
     place = folder_of(store.url)
     if place is not None:
-        took = "is there" if place.is_dir() else "is not there yet and is made when needed"
+        state = message("is_there") if place.is_dir() else message("is_made_when_needed")
     with nothing_left(*([place / folder for folder in PROBED] if place is not None else [])):
         left = []
         for folder in PROBED:
             known.stamp, more = probed(store, folder)
             left += more
-        can = "it can be listed, and written and read below runs/ and lease/"
-        yield ok(f"{shown(store.url, 200)} {took}; {can}")
+        yield ok(message("store_usable", store=store.url, state=state))
         yield from left
         honoured = store.probe_conditional_writes("lease")
     if honoured:
-        yield ok("conditional writes are honoured, on which lease and publishing rest")
+        yield ok(message("writes_conditional"))
     else:
-        yield problem(
-            "conditional writes are ignored: a key that exists was created again, so that two "
-            "nights could hold the store at once",
-            "use a store that honours If-None-Match",
-        )
+        yield problem(message("writes_not_conditional"), message("use_another_store"))
     if place is None:
         yield from _on_writing_votes(store)
 
 
 def _on_writing_votes(store: Store) -> Iterator[Finding]:
     """Nights only read votes; credentials that cannot write them can do no harm to them."""
+    from tasks.messages import message
     from tasks.objects import hidden_name
     from tasks.store import StoreError
 
     with suppress(StoreError):  # then it cannot be told
         if not store.may_write(f"votes/{hidden_name()}"):
-            yield ok("votes/ cannot be written with these credentials, as it should be")
+            yield ok(message("votes_not_writable"))
             return
-        yield warning(
-            "these credentials may also write votes/, which no night needs",
-            "give nights a role of their own, such as deploy/s3/policy-nightly-flow.json",
-        )
+        yield warning(message("votes_writable"), message("use_a_role"))
 
 
 def votes(known: Known) -> Iterator[Finding]:
     """How many attributes and dumps there are, and whether a worker here could read one."""
     from tasks.discover import DiscoverError, discover
+    from tasks.messages import message
     from tasks.store import StoreError
-    from urlr.ids import shown
 
     settings = known.settings_with("store", "dask_address")
     store = _reached(known, LISTING)
     try:
         found = discover(store)
     except DiscoverError as error:
-        yield of_error(error, do="put dumps there", state="warning")
+        yield of_error(error.sentence, do=message("put_dumps"), state="warning")
         return
     here = settings.dask_address is None  # else workers read, who may have other credentials
     if here and found.attributes:
@@ -101,60 +93,78 @@ def votes(known: Known) -> Iterator[Finding]:
         try:
             store.read_span(first.key, 0, min(first.size, 1), etag=first.etag)
         except StoreError as error:
-            yield of_error(error, do="let this user read votes/")
+            yield of_error(error.sentence, do=message("let_read_votes"))
             return
     yield ok(_counted(found))
     for one in found.refused[:3]:
-        name = f"{shown(one.attribute)}: " if one.attribute else ""
-        yield of_error(f"left aside: {name}{one.why}", do="rename or move it", state="warning")
+        said = message("left_aside", why=one.why)
+        if one.attribute:
+            said = message("attribute_left_aside", attribute=one.attribute, why=one.why)
+        yield of_error(said, do=message("rename_or_move"), state="warning")
     if len(found.refused) > 3:
-        yield warning(f"{len(found.refused) - 3} more are left aside", "see `urlr nightly`")
+        more = message("more_left_aside", count=len(found.refused) - 3)
+        yield warning(more, message("see_nightly"))
 
 
-def _counted(found: Discovery) -> str:
-    from urlr.ids import plural
+def _counted(found: Discovery) -> Sentence:
+    from tasks.messages import message
 
     dumps = [dump for one in found.attributes for dump in one.dumps]
     size = sum(dump.size for dump in dumps)
-    shown = f"{size / 2**20:,.1f} MiB" if size >= 2**20 else f"{size:,} bytes"
-    featured = sum(bool(one.features) for one in found.attributes)
-    count = plural(len(found.attributes), "attribute")
-    return f"{count} in {plural(len(dumps), 'dump')} ({shown}), {featured} with features"
+    return message(
+        "attributes_found",
+        attributes=len(found.attributes),
+        dumps=len(dumps),
+        size=f"{size / 2**20:,.1f} MiB" if size >= 2**20 else f"{size:,} bytes",
+        featured=sum(bool(one.features) for one in found.attributes),
+    )
 
 
 def lease(known: Known) -> Iterator[Finding]:
     """Whether a night is at work."""
     from tasks.lease import held_by
-    from urlr.ids import shown
+    from tasks.messages import message
 
     settings = known.settings_with("store", "lease_grace")
     held = held_by(_reached(known, PATIENCE), grace=settings.lease_grace)
     if held is None:
-        yield ok("no night is at work")
+        yield ok(message("no_night_at_work"))
     else:
-        since = f"{held.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        where = f"on {shown(held.host)} (process {held.pid})"
-        yield ok(f"run {shown(held.run)} is at work {where} since {since}")
+        yield ok(
+            message(
+                "night_at_work",
+                run=held.run,
+                host=held.host,
+                process=held.pid,
+                since=held.started.astimezone(UTC),
+            )
+        )
 
 
 def clock(known: Known) -> Iterator[Finding]:
     """Whether the clocks of this machine and of the store agree: leases run out by them."""
     if known.stamp is None:
-        raise NotLookedAt("no object could be written to the store")
+        from tasks.messages import message
+
+        raise NotLookedAt(message("no_object_written"))
     yield difference(known.stamp)
 
 
 def difference(stamp: Stamp) -> Finding:
     """How far the clocks are apart; the store's time may lack the part of a second."""
+    from tasks.messages import message
+
     ahead = (stamp.modified - stamp.after).total_seconds()
     behind = (stamp.before - stamp.modified - timedelta(seconds=1)).total_seconds()
     off = max(ahead, behind, 0.0)
-    which = "behind" if ahead > behind else "ahead of"
+    if off < 1:
+        return ok(message("clocks_agree_to_the_second"))
     if off <= FAR:
-        within = f"{off:.0f} seconds" if off >= 1 else "a second"
-        return ok(f"this machine's clock and the store's agree within {within}")
-    said = f"this machine's clock is {off:,.0f} seconds {which} the store's, and leases rest on it"
-    do = "set the clocks by NTP"
+        return ok(message("clocks_agree", seconds=off))
+    said = message("clock_ahead", seconds=off)
+    if ahead > behind:
+        said = message("clock_behind", seconds=off)
+    do = message("set_clocks")
     return problem(said, do) if off > TOO_FAR else warning(said, do)
 
 
@@ -166,6 +176,7 @@ def probed(store: Store, folder: str) -> tuple[Stamp, list[Finding]]:
     StoreError
         It cannot be written or read.
     """
+    from tasks.messages import message
     from tasks.objects import hidden_name
     from tasks.store import StoreError
 
@@ -177,7 +188,7 @@ def probed(store: Store, folder: str) -> tuple[Stamp, list[Finding]]:
     try:
         held, found = store.read(key), store.find(key)
         if held != data:
-            raise StoreError(f"{store.address(key)} does not hold what was written; {_ANSWER}.")
+            raise StoreError(message("store_does_not_hold", address=store.address(key)))
     except BaseException:
         with suppress(StoreError):  # the first error is the one to tell
             store.remove(key)
@@ -187,8 +198,7 @@ def probed(store: Store, folder: str) -> tuple[Stamp, list[Finding]]:
         store.remove(key)
     except StoreError as error:
         why = str(error).rpartition("; ")[0] or str(error)
-        do = "remove it, and let nights remove from lease/ and runs/scoring/"
-        left.append(warning(f"an object that was written cannot be removed ({why})", do))
+        left.append(warning(message("probe_left_behind", why=why), message("let_remove")))
     return Stamp(before, after, found.modified), left
 
 
@@ -211,7 +221,9 @@ def folder_of(address: str) -> Path | None:
 
 def _reached(known: Known, seconds: float) -> Store:
     if not known.reached:
-        raise NotLookedAt("the store does not answer as it should")
+        from tasks.messages import message
+
+        raise NotLookedAt(message("store_does_not_answer"))
     return _store(known, seconds)
 
 

@@ -5,34 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tasks.doctor.examining import Known
 from tasks.doctor.finding import Finding, of_error, ok, problem
 
-if TYPE_CHECKING:
-    from tasks.settings import Settings
-
 
 def settings(known: Known) -> Iterator[Finding]:
     """Whether the settings can be read; what makes no sense is left out for the other checks."""
+    from tasks.messages import message
     from tasks.settings import load_settings, unknown_variables
     from urlr.errors import UrlrError
-    from urlr.ids import plural, shown
 
     unknown = unknown_variables()
     for name, near in unknown.items():
-        instead = f"set {near} instead, or unset it" if near else "unset it"
-        yield problem(f"{shown(name)} is set and is no setting of urlr", instead)
+        instead = message("set_that_instead", name=near) if near else message("unset_it")
+        yield problem(message("not_a_setting", name=name), instead)
     with _without(unknown):
         try:
             known.settings = load_settings(store=known.store)
         except UrlrError as error:
-            yield of_error(error, do="set it otherwise")
+            yield of_error(error.sentence, do=message("set_otherwise"))
             _leave_out(known)
             return
         yield ok(
-            f"{_where(known.settings)}, {plural(known.settings.workers, 'worker')}; {_from(known)}"
+            message(
+                "settings_read",
+                store=known.settings.store,
+                registry=known.settings.registry,
+                workers=known.settings.workers,
+                sources=_from(known),
+            )
         )
 
 
@@ -60,14 +62,9 @@ def _leave_out(known: Known) -> None:
         return
 
 
-def _where(settings: Settings) -> str:
-    from urlr.ids import shown
-
-    return f"store {shown(settings.store, 200)}, registry {shown(settings.registry, 200)}"
-
-
 def _from(known: Known) -> str:
     """Where settings come from: names alone, since a value may be a secret."""
+    from tasks.messages import message
     from tasks.settings import settings_file
     from urlr.ids import shown, shown_some
 
@@ -75,7 +72,9 @@ def _from(known: Known) -> str:
     sources += [shown(settings_file(), 200)] if settings_file().is_file() else []
     names = _ours() + (["MLFLOW_TRACKING_URI"] if "MLFLOW_TRACKING_URI" in os.environ else [])
     sources += [shown_some(names, 8)] if names else []
-    return f"set by {' and '.join(sources)}" if sources else "all by default"
+    if not sources:
+        return message("all_by_default")
+    return message("set_by", sources=" and ".join(sources))
 
 
 def _ours() -> list[str]:

@@ -18,7 +18,8 @@ import pandas as pd
 from tasks.importing.documents import Record, flat_table, objects
 from tasks.importing.mapping import ImportingError, plain, refuse_missing
 from tasks.importing.presets import ARGILLA
-from urlr.ids import plural, shown, shown_some
+from tasks.messages import message
+from urlr.sentence import Sentence
 
 _COLUMNS = (
     "first option",
@@ -58,7 +59,7 @@ def argilla_table(
     question: str | None,
     prefix_record: bool | None,
     where: str,
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Sentence]]:
     """One row per pair of options, or per answer without any, and what should be told.
 
     Options such as `response-1` name another item in every record, while `model-x` names the same
@@ -71,10 +72,7 @@ def argilla_table(
     recurring = _recurring(answers)
     prefixed = bool(recurring) if prefix_record is None else prefix_record
     if prefixed and any(answer.record is None for answer in answers):
-        raise ImportingError(
-            f"{where} has records without an id to prefix the options with; give "
-            "--no-prefix-record if an option is the same item in every record."
-        )
+        raise ImportingError(message("records_without_id", where=where))
     rows = [row for answer in answers for row in _rows(answer, prefixed)]
     notes = _notes(answers, rows, recurring if prefix_record is None else [])
     return flat_table(rows, _COLUMNS), notes
@@ -82,20 +80,14 @@ def argilla_table(
 
 def _notes(
     answers: Sequence[_Answer], rows: Sequence[tuple[Any, ...]], recurring: Sequence[str]
-) -> list[str]:
+) -> list[Sentence]:
     n_rankings = sum(answer.finished and answer.options is not None for answer in answers)
     n_pairs = sum(row[_COLUMNS.index("weight")] is not None for row in rows)
     notes = [
-        f"{plural(len(answers), 'response')} gave {plural(n_rankings, 'ranking')}, that is "
-        f"{plural(n_pairs, 'pair')} of options; each pair of a ranking of k options weighs 2/k, so "
-        "that the ranking counts as k - 1 votes."
+        message("rankings_as_pairs", responses=len(answers), rankings=n_rankings, pairs=n_pairs)
     ]
     if recurring:
-        notes.append(
-            f"options such as {shown(recurring[0])} recur across records and may "
-            "be other items in each, so items are named RECORD:OPTION; give --no-prefix-record if "
-            "an option is the same item everywhere."
-        )
+        notes.append(message("options_recur", option=recurring[0]))
     return notes
 
 
@@ -104,26 +96,24 @@ def _answers(records: Sequence[Record], question: str | None, where: str) -> Ite
     responses = [
         (number, record.get("id", record.get("external_id")), response, values)
         for number, record in enumerate(records, start=1)
-        for response, values in _responses(record, f"{where}: the responses of record {number:,}")
+        for response, values in _responses(
+            record, message("the_responses", where=where, number=number)
+        )
     ]
     if not responses:
-        raise ImportingError(f"{where} has no responses; export the records with their responses.")
+        raise ImportingError(message("no_responses", where=where))
     answered = [values for *_, values in responses]
     asked = list(dict.fromkeys(name for values in answered for name in values))
     rankings = [name for name in asked if any(_ranking(one.get(name)) for one in answered)]
     if question is None and len(rankings) > 1:
         raise ImportingError(
-            f"{where} answers {plural(len(rankings), 'ranking question')} "
-            f"({shown_some(rankings, limit=8)}); choose one with --question."
+            message("several_ranking_questions", where=where, count=len(rankings), names=rankings)
         )
     if question is not None and question not in asked:
-        refuse_missing("question", question, asked, where=where, remedy="check --question")
+        what, remedy = message("a_question"), message("check_question")
+        refuse_missing(what, question, asked, where=where, remedy=remedy)
     if not rankings or (question is not None and question not in rankings):
-        raise ImportingError(
-            f"{where} has no ranking with ranks, [{{rank, value}}, ...], among its answers; the "
-            "Argilla 2 library leaves the ranks out of what it exports: take the records with "
-            "their responses from the server's API."
-        )
+        raise ImportingError(message("no_ranking", where=where))
     name = rankings[0] if question is None else question
     for number, record, response, values in responses:
         # A response to all questions that leaves this one out is an answer too: a skip.
@@ -202,11 +192,11 @@ def _rows(answer: _Answer, prefixed: bool) -> Iterator[tuple[Any, ...]]:
         return
     ranked = [(option, rank) for option, rank in options if _is_number(rank)]
     if len(ranked) < 2:
-        yield (None, None, "fewer than two ranked options", None, *person)
+        yield (None, None, str(message("too_few_ranked_options")), None, *person)
         return
     for option, rank in options:
         if not _is_number(rank):
-            yield (item(option), None, "an option without a rank", None, *person)
+            yield (item(option), None, str(message("option_without_rank")), None, *person)
     for (first, rank), (second, other) in combinations(ranked, 2):
         said = "first" if rank < other else "second" if rank > other else "equal"
         yield (item(first), item(second), said, 2 / len(ranked), *person)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tasks.importing.mapping import plain
+from tasks.messages import message
 from urlr.arrays import Mask
 from urlr.ids import read_coded_ids, shown
 from urlr.votes import Bytes
@@ -59,8 +60,9 @@ def distinct(column: pd.Series[Any]) -> list[str]:
     """The distinct cells in order of appearance, as they may be shown."""
     if column.dtype == object:
         column = column.map(str, na_action="ignore")
+    empty = message("an_empty_cell")
     return [
-        "an empty cell" if pd.isna(value) or not str(value).strip() else f"`{shown(value)}`"
+        empty if pd.isna(value) or not str(value).strip() else f"`{shown(value)}`"
         for value in column.unique()
     ]
 

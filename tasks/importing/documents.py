@@ -14,8 +14,8 @@ import pandas as pd
 from tasks.formats import shown_path
 from tasks.importing.mapping import ImportingError
 from tasks.limits import SMALL_TEXT
+from tasks.messages import message
 from tasks.read import read_text
-from urlr.ids import shown
 
 Record = dict[str, Any]
 
@@ -32,21 +32,22 @@ def read_records(path: str | os.PathLike[str]) -> list[Record]:
     where, name = shown_path(path), Path(path).name.lower()
     if not name.endswith(_LINES + LISTS):
         endings = ", ".join((*LISTS, *_LINES))
-        raise ImportingError(f"{where}: cannot tell the format by its name; use one of {endings}.")
+        raise ImportingError(message("unknown_record_format", where=where, endings=endings))
     text = read_text(path, rows=name.endswith(_LINES))
     if name.endswith(_LINES):
         lines = enumerate(text.split("\n"), start=1)
-        records = [_json(line, f"{where}, line {n:,},") for n, line in lines if line.strip()]
+        records = [
+            _json(line, message("line_of_file", where=where, line=n))
+            for n, line in lines
+            if line.strip()
+        ]
     else:
         records = _json(text, where)
         if isinstance(records, dict) and isinstance(records.get("items"), list):
             records = records["items"]
     if not isinstance(records, list):
-        raise ImportingError(
-            f"{where} holds no list of records; export it as JSON, or one record on each line as "
-            ".jsonl."
-        )
-    return objects(records, f"{where}: the records")
+        raise ImportingError(message("no_list_of_records", where=where))
+    return objects(records, message("the_records", where=where))
 
 
 def objects(values: Any, what: str) -> list[Record]:
@@ -54,13 +55,12 @@ def objects(values: Any, what: str) -> list[Record]:
     if values is None:
         return []
     if not isinstance(values, list):
-        raise ImportingError(f"{what} are not a list; export them again as JSON.")
+        raise ImportingError(message("records_not_a_list", what=what))
     for number, value in enumerate(values, start=1):
         if not isinstance(value, dict):
             kind = type(value).__name__
             raise ImportingError(
-                f"{what} must be objects, but number {number:,} is {kind}; export them again as "
-                "JSON."
+                message("record_not_an_object", what=what, number=number, kind=kind)
             )
     return values
 
@@ -87,10 +87,7 @@ def xml_tags(path: str | os.PathLike[str]) -> list[tuple[str, dict[str, str]]]:
     where = shown_path(path)
 
     def refuse(*_: object) -> None:
-        raise ImportingError(
-            f"{where} declares a document type (<!DOCTYPE>), which could make it mean anything; "
-            "remove the declaration."
-        )
+        raise ImportingError(message("document_type_declared", where=where))
 
     tags: list[tuple[str, dict[str, str]]] = []
     parser = expat.ParserCreate()
@@ -99,9 +96,7 @@ def xml_tags(path: str | os.PathLike[str]) -> list[tuple[str, dict[str, str]]]:
     try:
         parser.Parse(read_text(path, most=SMALL_TEXT), True)
     except expat.ExpatError as error:
-        raise ImportingError(
-            f"{where} is not valid XML ({shown(error, 200)}); copy the labelling config again."
-        ) from None
+        raise ImportingError(message("not_xml", where=where, why=str(error))) from None
     return tags
 
 
@@ -111,8 +106,8 @@ def _json(text: str, where: str) -> Any:
         if "\\u" in text:  # half a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        place = ""
+        wrong = message("not_json", where=where)
         if isinstance(error, json.JSONDecodeError):
-            place = f" (line {error.lineno:,}, sign {error.colno:,})"
-        raise ImportingError(f"{where} is not valid JSON{place}; export it again.") from None
+            wrong = message("not_json_at", where=where, line=error.lineno, column=error.colno)
+        raise ImportingError(wrong) from None
     return value

@@ -19,9 +19,23 @@ from tasks.importing.cells import (
     words_of,
 )
 from tasks.importing.mapping import PARTS, SIDES, ImportingError, Mapping, plain, refuse_missing
+from tasks.messages import message
 from urlr.arrays import Mask
-from urlr.ids import plural, shown, shown_some
-from urlr.votes import OUTCOMES, REASONS, REJECTED, SKIPPED, TIE, USED, Bytes, vote_table
+from urlr.ballots import ballots_of
+from urlr.preflight_checks import spelling_remarks
+from urlr.sentence import Sentence
+from urlr.votes import (
+    OUTCOMES,
+    REASONS,
+    REJECTED,
+    RESPELLED,
+    SKIPPED,
+    TIE,
+    USED,
+    Bytes,
+    vote_table,
+    with_clean_ids,
+)
 
 _MOSTLY = 0.5
 _IDS = ("item_a", "item_b", "annotator", "vote_id", "attribute")
@@ -38,8 +52,10 @@ class Dropped:
     """Up to three of the values that were not understood."""
 
     def __str__(self) -> str:
-        seen = f" ({', '.join(self.examples)})" if self.examples else ""
-        return f"{self.count:,} dropped: {self.reason}{seen}"
+        if not self.examples:
+            return message("rows_dropped", count=self.count, reason=self.reason)
+        seen = ", ".join(self.examples)
+        return message("rows_dropped_such_as", count=self.count, reason=self.reason, examples=seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +74,17 @@ class Imported:
     def summary(self) -> str:
         """What was read and what became of it, in plain words."""
         counts = self.counts
-        lines = [
-            f"Read {plural(counts['read'], 'row')} of {self.source}: "
-            f"{plural(counts['votes'], 'vote')}, {plural(counts['ties'], 'tie')}, "
-            f"{counts['skipped']:,} skipped, {counts['dropped']:,} dropped."
-        ]
-        lines += [f"  {dropped}" for dropped in self.dropped]
-        lines += [f"Note: {note}" for note in self.notes]
-        return "\n".join(lines)
+        first = message(
+            "rows_read",
+            source=self.source,
+            read=counts["read"],
+            votes=counts["votes"],
+            ties=counts["ties"],
+            skipped=counts["skipped"],
+            dropped=counts["dropped"],
+        )
+        lines = [first, *(f"  {dropped}" for dropped in self.dropped)]
+        return "\n".join([*lines, *(message("a_note", note=note) for note in self.notes)])
 
 
 class _Account:
@@ -101,20 +120,21 @@ def import_table(
         A column is missing, most outcomes are unknown, or no row is a vote.
     """
     if table.empty:
-        raise ImportingError(f"{where} holds no votes; check the export that wrote it.")
+        raise ImportingError(message("nothing_to_import", where=where))
     absent = _check_columns(table, mapping, where)
     notes = [*notes, *_absent_parts(mapping, absent)]
     account = _Account(len(table))
     _drop_by_words(table, mapping, account)
     outcome = _outcomes(table, mapping)
     _drop_unknown(table, mapping, outcome, account, where)
-    votes = _canonical(table, mapping, absent, outcome)
+    votes = with_clean_ids(_canonical(table, mapping, absent, outcome))
     counts = _drop_unusable(votes, account)
     if not account.kept.any():
         why = "; ".join(map(str, account.dropped))
-        rows = plural(len(table), "row")
-        raise ImportingError(f"no vote is left of the {rows} of {where}: {why}; check the export.")
+        raise ImportingError(message("no_vote_left", count=len(table), where=where, dropped=why))
     votes = votes.loc[account.kept].reset_index(drop=True)
+    notes += _spelling(votes)
+    votes = votes.drop(columns=RESPELLED, errors="ignore")
     votes = votes.assign(**{name: as_ids(votes[name]) for name in _IDS if name in votes})
     notes += _unread_cells(table.loc[account.kept], mapping, votes)
     notes += _oddities(votes)
@@ -135,21 +155,23 @@ def _check_columns(table: pd.DataFrame, mapping: Mapping, where: str) -> frozens
     names = [str(name) for name in table.columns]
     for column in (*mapping.sources.values(), *mapping.drop):
         if column not in names and column not in mapping.optional:
-            remedy = "check it, or describe the file in a mapping (`urlr import mapping --help`)"
-            refuse_missing("column", column, names, where=where, remedy=remedy)
+            remedy = message("describe_in_a_mapping")
+            refuse_missing(message("a_column"), column, names, where=where, remedy=remedy)
         if names.count(column) > 1:
-            raise ImportingError(f"{where} has two columns named `{shown(column)}`; rename one.")
+            raise ImportingError(message("repeated_column", where=where, name=column))
     return mapping.columns - set(names)
 
 
-def _absent_parts(mapping: Mapping, absent: frozenset[str]) -> list[str]:
+def _absent_parts(mapping: Mapping, absent: frozenset[str]) -> list[Sentence]:
     lacking = [
-        f"no {part} (no column {column})"
+        message("lacks_part", part=part, column=column)
         for part, column in mapping.sources.items()
         if column in absent
     ]
-    lacking += [f"no rows dropped by {column}" for column in mapping.drop if column in absent]
-    return [f"the file has {', '.join(lacking)}."] if lacking else []
+    lacking += [
+        message("lacks_rows_to_drop", column=column) for column in mapping.drop if column in absent
+    ]
+    return [message("file_lacks", lacking=", ".join(lacking))] if lacking else []
 
 
 def _drop_by_words(table: pd.DataFrame, mapping: Mapping, account: _Account) -> None:
@@ -157,8 +179,10 @@ def _drop_by_words(table: pd.DataFrame, mapping: Mapping, account: _Account) -> 
         if column in table:
             cells = words_of(table[column])
             for word in listed:
-                said = shown(word) if word.strip() else "empty"
-                account.drop(cells.are(plain(word)), f"{shown(column)} is {said}")
+                reason = message("column_is_empty", column=column)
+                if word.strip():
+                    reason = message("column_says", column=column, word=word)
+                account.drop(cells.are(plain(word)), reason)
 
 
 def _outcomes(table: pd.DataFrame, mapping: Mapping) -> Bytes:
@@ -182,20 +206,25 @@ def _drop_unknown(
     if not unknown.any():
         return
     name = mapping.outcome or mapping.winner
-    column = shown(name)
-    words = [word or "an empty cell" for word in mapping.outcomes]
+    words = [word or message("an_empty_cell") for word in mapping.outcomes]
+    reason = message("column_is_unknown", column=name)
     if mapping.winner is not None:
-        reason = f"{column} is neither {shown(mapping.item_a)} nor {shown(mapping.item_b)}"
-        words = [f"the items in {shown(mapping.item_a)} and {shown(mapping.item_b)}", *words]
-    else:
-        reason = f"{column} is unknown"
+        item_a, item_b = mapping.item_a, mapping.item_b
+        reason = message("column_names_neither", column=name, item_a=item_a, item_b=item_b)
+        words = [message("items_in", item_a=item_a, item_b=item_b), *words]
     values = distinct(table.loc[unknown, name])
     count, left = int(unknown.sum()), int(account.kept.sum())
     if count > _MOSTLY * left:
         raise ImportingError(
-            f"{where}: {reason} in {count:,} of {plural(left, 'row')}, seen are "
-            f"{shown_some(values, limit=6)}, known are {shown_some(words, limit=6)}; check the "
-            "file, or say in a mapping what the values mean (`urlr import mapping --help`)."
+            message(
+                "mostly_unknown",
+                where=where,
+                reason=reason,
+                count=count,
+                total=left,
+                seen=values,
+                known=words,
+            )
         )
     account.drop(unknown, reason, values[:3])
 
@@ -249,7 +278,7 @@ def _drop_unusable(votes: pd.DataFrame, account: _Account) -> dict[str, int]:
     }
 
 
-def _unread_cells(table: pd.DataFrame, mapping: Mapping, votes: pd.DataFrame) -> list[str]:
+def _unread_cells(table: pd.DataFrame, mapping: Mapping, votes: pd.DataFrame) -> list[Sentence]:
     """Say which optional cells were filled and could not be read."""
     notes = []
     for part in (*_IDS, "left", "seconds", "time"):
@@ -259,24 +288,35 @@ def _unread_cells(table: pd.DataFrame, mapping: Mapping, votes: pd.DataFrame) ->
         cells = table[column]
         unread = words_of(cells).filled & votes[part].isna().to_numpy()
         if unread.any():
-            seen = shown_some(distinct(cells[unread]))
             notes.append(
-                f"{shown(column)} could not be read as {part} in "
-                f"{plural(int(unread.sum()), 'row')} ({seen}); left empty there."
+                message(
+                    "cells_not_read",
+                    column=column,
+                    part=part,
+                    count=int(unread.sum()),
+                    seen=distinct(cells[unread]),
+                )
             )
     return notes
 
 
-def _oddities(votes: pd.DataFrame) -> list[str]:
+def _spelling(votes: pd.DataFrame) -> list[Sentence]:
+    """Say which ids were read without stray signs, and which look alike."""
+    read = vote_table(votes.drop(columns="attribute", errors="ignore"))
+    return spelling_remarks(read.respelled, read.items, ballots_of(read).names)
+
+
+def _oddities(votes: pd.DataFrame) -> list[Sentence]:
     """What a reader of the result should know."""
     notes = []
-    for what, names in (("items", ("item_a", "item_b")), ("annotators", ("annotator",))):
+    for mixed, names in (
+        (message("mixed_items"), ("item_a", "item_b")),
+        (message("mixed_annotators"), ("annotator",)),
+    ):
         kinds = {pd.api.types.infer_dtype(votes[name]) for name in names if name in votes}
         if "mixed-integer" in kinds or {"integer", "string"} <= kinds:
-            notes.append(f"{what} are text and whole numbers; only .jsonl files keep those apart.")
+            notes.append(mixed)
     attributes = votes["attribute"].nunique() if "attribute" in votes else 1
     if attributes > 1:
-        notes.append(
-            f"the votes are about {attributes:,} attributes; `urlr fit` takes one at a time."
-        )
+        notes.append(message("several_attributes", count=attributes))
     return notes

@@ -11,7 +11,8 @@ import pandas as pd
 
 from tasks.importing.documents import Record, flat_table, objects
 from tasks.importing.mapping import ImportingError, refuse_missing
-from urlr.ids import plural, shown, shown_some
+from tasks.messages import message
+from urlr.sentence import Sentence
 
 _COLUMNS = (
     "left item",
@@ -48,20 +49,15 @@ def pairwise_question(
         attributes.get("name", ""): attributes for tag, attributes in tags if tag == "Pairwise"
     }
     if not asked:
-        raise ImportingError(
-            f"{where} has no <Pairwise> tag; give the labelling config of the project that was "
-            "exported."
-        )
+        raise ImportingError(message("no_pairwise_tag", where=where))
     if question is None and len(asked) > 1:
         raise ImportingError(
-            f"{where} asks {plural(len(asked), 'pairwise question')} "
-            f"({shown_some(list(asked), limit=8)}); choose one with --question."
+            message("several_pairwise_questions", where=where, count=len(asked), names=list(asked))
         )
     name = next(iter(asked)) if question is None else question
     if name not in asked:
-        refuse_missing(
-            "pairwise question", name, list(asked), where=where, remedy="check --question"
-        )
+        what, remedy = message("a_pairwise_question"), message("check_question")
+        refuse_missing(what, name, list(asked), where=where, remedy=remedy)
     fields = id_fields or _fields(asked[name].get("toName", ""), tags, where)
     return Pairwise(name, fields, frozenset(asked) - {name})
 
@@ -73,16 +69,10 @@ def _fields(
     shown_objects = [one.strip() for one in to_name.split(",")]
     values = {attributes.get("name"): attributes.get("value", "") for _, attributes in tags}
     if len(shown_objects) != 2 or not all(one in values for one in shown_objects):
-        raise ImportingError(
-            f"{where}: toName of <Pairwise> is `{shown(to_name)}`; it must name two tags of the "
-            'config, such as toName="left,right".'
-        )
+        raise ImportingError(message("not_two_tags", where=where, given=to_name))
     left, right = (values[one] for one in shown_objects)
     if not (left.startswith("$") and right.startswith("$")):
-        raise ImportingError(
-            f"{where} shows `{shown(left)}` and `{shown(right)}`, not data; name the data fields "
-            "that hold the two item ids with --id-fields LEFT,RIGHT."
-        )
+        raise ImportingError(message("shows_no_data", where=where, left=left, right=right))
     return left[1:], right[1:]
 
 
@@ -91,28 +81,25 @@ def label_studio_table(
     question: Pairwise,
     *,
     where: str,
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Sentence]]:
     """One row per answer or skipped annotation, and what should be told."""
     if not any("annotations" in task for task in tasks):
-        raise ImportingError(
-            f"{where} has no annotations; export the project as JSON (not JSON-MIN, CSV or TSV)."
-        )
+        raise ImportingError(message("no_annotations", where=where))
     data = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
     known = list(dict.fromkeys(name for held in data for name in held))
     for field in question.fields:
         if field not in known:
-            remedy = "name the fields of the two item ids with --id-fields LEFT,RIGHT"
-            refuse_missing("data field", field, known, where=where, remedy=remedy)
+            remedy = message("name_id_fields")
+            refuse_missing(message("a_data_field"), field, known, where=where, remedy=remedy)
     rows: list[tuple[Any, ...]] = []
     n_untouched = 0
     for number, (task, held) in enumerate(zip(tasks, data, strict=True), start=1):
-        what = f"{where}: the annotations of task {shown(task.get('id', number))}"
+        what = message("the_annotations", where=where, task=task.get("id", number))
         annotations = objects(task.get("annotations"), what)
         n_untouched += not annotations
         items = tuple(held.get(field) for field in question.fields)
         rows += [(*items, *row) for one in annotations for row in _rows(one, question, what)]
-    untouched = plural(n_untouched, "task has", "tasks have")
-    notes = [f"{untouched} no annotation yet."] if n_untouched else []
+    notes = [message("tasks_without_annotation", count=n_untouched)] if n_untouched else []
     return flat_table(rows, _COLUMNS), notes
 
 
@@ -145,7 +132,7 @@ def _selections(results: Sequence[Record], question: Pairwise) -> list[str | Non
         if asked == question.name:
             answers.append(_selected(result.get("value")))
         elif result.get("type") == "pairwise" and asked not in question.others:
-            strange.append(f"an answer to {asked}, which the config does not ask")
+            strange.append(str(message("answer_nobody_asked", question=asked)))
     return answers or strange or [None]
 
 

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from tasks.formats import shown_path
 from tasks.limits import SMALL_TEXT
+from tasks.messages import message
 from tasks.read import read_text
 from urlr.errors import UrlrError
-from urlr.ids import shown, shown_some
 from urlr.votes import OUTCOMES
 
 SIDES = {"item_a": "a", "item_b": "b"}
@@ -88,15 +88,17 @@ def read_mapping(path: str | os.PathLike[str], *, base: Mapping | None = None) -
     try:
         given = tomllib.loads(read_text(path, most=SMALL_TEXT))
     except tomllib.TOMLDecodeError as error:
-        raise ImportingError(
-            f"{where} is not valid TOML: {shown(error, 200)}; mend the line."
-        ) from None
+        raise ImportingError(message("mapping_not_toml", where=where, why=str(error))) from None
     for name in given:
         if name not in (*PARTS, *_TABLES):
-            close = nearest(name, (*PARTS, *_TABLES))
             raise ImportingError(
-                f"{where} has an unknown key `{shown(name)}`{close}; known are "
-                f"{', '.join((*PARTS, *_TABLES))}."
+                message(
+                    "unknown_mapping_key",
+                    where=where,
+                    name=name,
+                    nearest=nearest(name, (*PARTS, *_TABLES)),
+                    known=", ".join((*PARTS, *_TABLES)),
+                )
             )
     base = base or Mapping()
     parts = {part: _column(part, given[part], where) for part in PARTS if part in given}
@@ -125,37 +127,40 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """A clause that names the known name most like `name`, empty if none is much like it."""
     names = {str(one).lower(): str(one) for one in known}
     close = difflib.get_close_matches(name.lower(), names, n=1)
-    return f" (the nearest is `{shown(names[close[0]])}`)" if close else ""
+    return message("nearest_name", name=names[close[0]]) if close else ""
 
 
 def refuse_missing(
     what: str, name: str, known: Sequence[str], *, where: str, remedy: str
 ) -> NoReturn:
     """Refuse a source that lacks a column or field, naming the nearest one and those it has."""
-    held = shown_some(list(known), limit=12) or "none"
     raise ImportingError(
-        f"{where} has no {what} `{shown(name)}`{nearest(name, known)}, found are {held}; {remedy}."
+        message(
+            "missing_name",
+            where=where,
+            what=what,
+            name=name,
+            nearest=nearest(name, known),
+            found=message("names_found", names=known) if known else message("no_names_found"),
+            remedy=remedy,
+        )
     )
 
 
 def _column(part: str, value: Any, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ImportingError(
-            f"{where} gives {part} as {shown(repr(value))}; give the name of a column in quotes."
-        )
+        raise ImportingError(message("not_a_column", where=where, part=part, value=repr(value)))
     return value.strip()
 
 
 def _check_parts(parts: dict[str, str], where: str) -> None:
     for part in ("item_a", "item_b"):
         if part not in parts:
-            raise ImportingError(f"{where} does not say which column is {part}; add it.")
-    if ("outcome" in parts) == ("winner" in parts):
-        said = "both outcome and winner" if "outcome" in parts else "neither outcome nor winner"
-        raise ImportingError(
-            f"{where} gives {said}; give one: outcome, a column of words that [outcomes] "
-            "translates, or winner, a column that names the winning item."
-        )
+            raise ImportingError(message("part_without_column", where=where, part=part))
+    if "outcome" in parts and "winner" in parts:
+        raise ImportingError(message("outcome_and_winner", where=where))
+    if "outcome" not in parts and "winner" not in parts:
+        raise ImportingError(message("neither_outcome_nor_winner", where=where))
 
 
 def _outcomes(given: Any, where: str) -> dict[str, str]:
@@ -164,14 +169,12 @@ def _outcomes(given: Any, where: str) -> dict[str, str]:
     for word, meaning in _table("outcomes", given, where).items():
         if not isinstance(meaning, str) or meaning not in OUTCOMES:
             raise ImportingError(
-                f"{where} translates the outcome `{shown(word)}` to {shown(repr(meaning))}; "
-                f"known are {known} (a name with a dot in it needs quotes)."
+                message(
+                    "unknown_meaning", where=where, word=word, meaning=repr(meaning), known=known
+                )
             )
         if outcomes.setdefault(plain(word), meaning) != meaning:
-            raise ImportingError(
-                f"{where} translates the outcome `{shown(word)}` twice, blanks and case apart; "
-                "keep one."
-            )
+            raise ImportingError(message("outcome_translated_twice", where=where, word=word))
     return outcomes
 
 
@@ -181,8 +184,7 @@ def _drop(given: Any, where: str) -> dict[str, tuple[str, ...]]:
         listed = values if isinstance(values, list) else [values]
         if not all(isinstance(value, str | int | float) for value in listed):
             raise ImportingError(
-                f"{where} gives {shown(repr(values))} as the words of `{shown(column)}` that drop "
-                'a row; write "COLUMN" = ["WORD", ...], the column in quotes.'
+                message("not_words_to_drop", where=where, value=repr(values), column=column)
             )
         drop[column.strip()] = tuple(
             str(value).lower() if isinstance(value, bool) else str(value) for value in listed
@@ -192,5 +194,5 @@ def _drop(given: Any, where: str) -> dict[str, tuple[str, ...]]:
 
 def _table(name: str, given: Any, where: str) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise ImportingError(f"{where} gives {name} as a value; write it as a table [{name}].")
+        raise ImportingError(message("not_a_toml_table", where=where, name=name))
     return given

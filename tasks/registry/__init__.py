@@ -5,6 +5,7 @@
 
 from tasks.registry.alias_history import Move
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, RegistryUnreachable
+from tasks.registry.ownership import Owner, owner_of
 from tasks.registry.publication import Publication, Version
 from tasks.registry.registry import Registry, Standing
 from tasks.registry.verifying import Verifier
@@ -12,6 +13,7 @@ from tasks.registry.verifying import Verifier
 __all__ = [
     "Move",
     "NotRegistered",
+    "Owner",
     "Publication",
     "Registry",
     "RegistryError",
@@ -19,4 +21,5 @@ __all__ = [
     "Standing",
     "Verifier",
     "Version",
+    "owner_of",
 ]

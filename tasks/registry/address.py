@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tasks.messages import message
 from tasks.registry.mlflow_client import RegistryError
 from tasks.store import Store, StoreError
-from urlr.ids import shown
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _AWKWARD = re.compile(r"[#?%]")
@@ -26,18 +26,12 @@ def addresses(place: str, artifacts: str | None) -> tuple[str, str | None]:
     if place.startswith(("http://", "https://")):
         parts = urlsplit(place)
         if "@" in parts.netloc or parts.query or parts.fragment or not parts.netloc:
-            raise RegistryError(
-                "the registry's address holds more than host and path; give http://host:port, and "
-                "credentials as MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
-            )
+            raise RegistryError(message("registry_address_too_long"))
         return place.rstrip("/"), kept
     if place.startswith("sqlite:///"):
         file = _local(place.removeprefix("sqlite:///"))
     elif _SCHEME.match(place) and not place.startswith("file:///"):
-        raise RegistryError(
-            f"a registry at {shown(place.partition(':')[0])}: is not possible; give a directory, "
-            "sqlite:///file, or the http:// address of an MLflow server."
-        )
+        raise RegistryError(message("unknown_kind_of_registry", kind=place.partition(":")[0]))
     else:
         file = _local(place.removeprefix("file://")) / "mlflow.db"
     return f"sqlite:///{file}", kept or str(file.parent / "artifacts")
@@ -46,13 +40,10 @@ def addresses(place: str, artifacts: str | None) -> tuple[str, str | None]:
 def _local(text: str) -> Path:
     """An absolute path that MLflow takes for one."""
     if not text or "\0" in text:
-        raise RegistryError("the registry's address is empty or no path; give a directory.")
+        raise RegistryError(message("empty_registry_address"))
     path = Path(text).expanduser().resolve()
     if _AWKWARD.search(str(path)):
-        raise RegistryError(
-            f"the registry cannot lie at {shown(path, 200)}: MLflow reads #, ? and % in a path as "
-            "something else; give another directory."
-        )
+        raise RegistryError(message("awkward_registry_path", path=path))
     return path
 
 
@@ -63,5 +54,5 @@ def _kept_at(artifacts: str) -> str:
     try:
         return Store.at(artifacts).url
     except StoreError as error:
-        failure = RegistryError(f"files of the registry cannot go there: {error}")
+        failure = RegistryError(error.sentence.at(message("artifacts_cannot_go_there")))
     raise failure

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from tasks.messages import message
 from tasks.registry.alias_history import (
     BY_HAND,
     Move,
@@ -25,7 +26,7 @@ from tasks.registry.alias_history import (
 from tasks.registry.alias_history import unreadable as unreadable_records
 from tasks.registry.mlflow_client import Mlflow
 from tasks.registry.publication import verdict_tag, version_of
-from urlr.ids import shown
+from urlr.sentence import Sentence
 
 CHAMPION = "champion"
 CHALLENGER = "challenger"
@@ -120,62 +121,65 @@ def judge(model: Model, number: int, verdict: str, reason: str) -> None:
     model.mlflow.tag_version(model.name, number, said)
 
 
-def reconcile(model: Model, before: Callable[[], None]) -> list[str]:
+def reconcile(model: Model, before: Callable[[], None]) -> list[Sentence]:
     """Bring alias and records together; plain sentences say what was found and done."""
-    who = shown(model.attribute, 100)
+    who = model.attribute
     said = [
-        f"{who}: the record {shown(key, 100)} cannot be read and is left out of its history."
+        message("unreadable_move", attribute=who, record=key)
         for key in unreadable_records(model.tags)
     ]
     moves, standing = model.moves, model.champion
     for move in [move for move in reversed(moves) if move.pending]:
-        ended, text = _ended(model, move, standing, before)
+        ended, ending = _ended(model, move, standing, before)
         moves = in_order([ended if one is move else one for one in moves])
         if ended.done is not None:
             standing = ended.to
-        said.append(f"{who}: run {shown(move.run)} ended while it moved the champion; {text}")
+        said.append(message("half_moved", attribute=who, run=move.run, ending=ending))
     last = last_done(moves)
     recorded = None if last is None else last.to
     by_hand = standing != recorded
     if by_hand:
-        said.append(f"{who}: {_noted(model, moves, recorded, standing)}")
+        said.append(_noted(model, moves, recorded, standing))
     by_hand = by_hand or (last is not None and last.run == BY_HAND)
     if by_hand and standing is not None and not model.has(standing):
-        said.append(
-            f"{who}: its champion, version {standing}, was not registered by urlr and cannot be "
-            "used; roll back to one that was."
-        )
+        said.append(message("champion_not_ours", attribute=who, version=standing))
     return said
 
 
 def _ended(
     model: Model, move: Move, standing: int | None, before: Callable[[], None]
-) -> tuple[Move, str]:
+) -> tuple[Move, Sentence]:
     """A move that was begun, finished if the alias still stands where it stood then."""
     if standing == move.to:
-        ended, text = replace(move, done=move.when), f"version {move.to} is champion."
+        ended = replace(move, done=move.when)
+        ending = message("moved_before_it_ended", version=move.to)
     elif standing != move.before or move.to is None:
-        there = "nowhere" if standing is None else f"at version {standing}"
-        ended = replace(move, dropped=f"the alias stood {there}")
-        text = f"version {move.to} is not made champion, since the alias stands {there} now."
+        place = message("alias_nowhere")
+        if standing is not None:
+            place = message("alias_at_version", version=standing)
+        ended = replace(move, dropped=message("dropped_alias_elsewhere", place=place))
+        ending = message("alias_went_elsewhere", version=move.to, place=place)
     elif not model.has(move.to):
-        ended = replace(move, dropped=f"version {move.to} was not there")
-        text = f"version {move.to} is not made champion, since it is not there any more."
+        ended = replace(move, dropped=message("dropped_version_vanished", version=move.to))
+        ending = message("version_vanished", version=move.to)
     else:
         before()
         model.mlflow.set_alias(model.name, CHAMPION, move.to)
         ended = replace(move, done=max(move.when, now()))
-        text = f"version {move.to} is champion now."
+        ending = message("move_finished", version=move.to)
     model.mlflow.tag_model(model.name, ended.end())
-    return ended, text
+    return ended, ending
 
 
-def _noted(model: Model, moves: list[Move], recorded: int | None, standing: int | None) -> str:
+def _noted(model: Model, moves: list[Move], recorded: int | None, standing: int | None) -> Sentence:
     """Record a move that was not ours."""
-    what = "was removed" if standing is None else f"was moved to version {standing}"
-    since = "none" if recorded is None else f"version {recorded}"
-    why = f"the alias {what} by hand at some time before"
+    change, since = message("alias_was_removed"), message("no_version")
+    if standing is not None:
+        change = message("alias_was_moved", version=standing)
+    if recorded is not None:
+        since = message("version_number", version=recorded)
+    why = message("why_moved_by_hand", change=change)
     found = new_move(moves, model.attribute, recorded, standing, run=BY_HAND, night=None, why=why)
     model.mlflow.tag_model(model.name, found.record())
     model.mlflow.tag_model(model.name, replace(found, done=found.when).end())
-    return f"its champion {what} by hand, from {since}; it is noted."
+    return message("alias_moved_by_hand", attribute=model.attribute, change=change, before=since)

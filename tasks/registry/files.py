@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from tasks.messages import message
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, asking_for_files
 from tasks.scratch import scratch_directory
 from tasks.store import NotThere, Store, StoreError
 from tasks.together import together
-from urlr.ids import shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
@@ -39,7 +39,7 @@ class Files:
             together(lambda one: store.replace(*one), files.items())
             return None
         except StoreError as error:
-            failure = RegistryError(f"files of a version cannot be written: {error}")
+            failure = RegistryError(error.sentence.at(message("version_not_written")))
         raise failure
 
     def read(self, name: str) -> bytes:
@@ -53,7 +53,7 @@ class Files:
         except NotThere:
             failure = self._lacks(name)
         except StoreError as error:
-            failure = RegistryError(f"a file of a version cannot be read: {error}")
+            failure = RegistryError(error.sentence.at(message("version_not_read")))
         raise failure
 
     def names(self, folder: str) -> list[str]:
@@ -65,7 +65,7 @@ class Files:
         try:
             return [found.key for found in store.list(folder)]
         except StoreError as error:
-            failure = RegistryError(f"files of a version cannot be listed: {error}")
+            failure = RegistryError(error.sentence.at(message("version_not_listed")))
         raise failure
 
     def sweep(self, *folders: str) -> None:
@@ -78,14 +78,11 @@ class Files:
                 store.sweep(folder, before=datetime.now(UTC))
             return
         except StoreError as error:
-            failure = RegistryError(f"files of a version cannot be cleared away: {error}")
+            failure = RegistryError(error.sentence.at(message("version_not_cleared")))
         raise failure
 
     def _lacks(self, name: str) -> RegistryError:
-        return NotRegistered(
-            f"{shown(name, 200)} is missing at {shown(self.root, 200)}; restore it, or publish "
-            "again."
-        )
+        return NotRegistered(message("version_file_missing", name=name, root=self.root))
 
     def _store(self) -> Store | None:
         scheme = _SCHEME.match(self.root)
@@ -122,8 +119,5 @@ class Files:
 def checked_name(name: str) -> str:
     """The name of a file, if it is plain: letters, digits, `.`, `_`, `-`, and slashes between."""
     if _PLAIN_NAME.fullmatch(name) is None or ".." in name:
-        raise RegistryError(
-            f"a file cannot be called `{shown(name, 100)}` in the registry; use letters, digits, "
-            "`.`, `_` and `-`."
-        )
+        raise RegistryError(message("awkward_file_name", name=name))
     return name

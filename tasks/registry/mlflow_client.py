@@ -17,9 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tasks.messages import message
 from tasks.objects import FULL, no_room_apart, redacted
 from urlr.errors import UrlrError
-from urlr.ids import shown
+from urlr.sentence import Sentence
 
 _DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -50,8 +51,8 @@ _DENIED = re.compile(r"error code 40[13]\b")
 class RegistryError(UrlrError):
     """The registry cannot do what was asked; the text says where, why, and what to do."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(redacted(text))
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(redacted(sentence))
 
 
 class NotRegistered(RegistryError):  # noqa: N818 - says what was found, as do the next two
@@ -93,10 +94,7 @@ class Mlflow:
                 pass
             found = self._experiment(experiment)
         if found is None or found.lifecycle_stage != "active":
-            raise RegistryError(
-                f"the experiment {experiment} of {shown(self.uri, 200)} was deleted; restore it "
-                "with `mlflow experiments restore`."
-            )
+            raise RegistryError(message("experiment_deleted", experiment=experiment, uri=self.uri))
         return str(found.artifact_location)
 
     def start(self, experiment: str, name: str, tags: Mapping[str, str]) -> Started:
@@ -105,9 +103,7 @@ class Mlflow:
         if place not in _EXPERIMENTS:
             found = self._experiment(experiment)
             if found is None:
-                raise RegistryError(
-                    f"the registry {shown(self.uri, 200)} was not prepared; run a night first."
-                )
+                raise RegistryError(message("registry_not_prepared", uri=self.uri))
             _EXPERIMENTS[place] = str(found.experiment_id)
         with asking(self.uri) as client:
             run = client.create_run(_EXPERIMENTS[place], tags=dict(tags), run_name=name)
@@ -292,10 +288,7 @@ def _make_place(uri: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     except OSError as error:
-        failure = RegistryError(
-            f"the registry {shown(path, 200)} cannot be made ({shown(error.strerror, 100)}); "
-            "check the disk, the path and its permissions."
-        )
+        failure = RegistryError(message("registry_not_made", path=path, why=error.strerror))
     else:
         return
     raise failure
@@ -312,21 +305,13 @@ def _refuse_no_database(path: Path) -> None:
         with path.open("rb") as file:
             start = file.read(len(_SQLITE))
     except FileNotFoundError:
-        failure = RegistryError(
-            f"there is no registry at {shown(path, 200)}; run a night first, or check "
-            "URLR_REGISTRY."
-        )
+        failure = RegistryError(message("no_registry", path=path))
     except OSError as error:
-        failure = RegistryError(
-            f"the registry {shown(path, 200)} cannot be read ({shown(error.strerror, 100)}); "
-            "check URLR_REGISTRY and its permissions."
-        )
+        failure = RegistryError(message("registry_not_readable", path=path, why=error.strerror))
     else:
         if start in (b"", _SQLITE):
             return
-        failure = RegistryError(
-            f"{shown(path, 200)} is not a database of MLflow; check URLR_REGISTRY."
-        )
+        failure = RegistryError(message("not_an_mlflow_database", path=path))
     raise failure
 
 
@@ -359,26 +344,20 @@ def _client(uri: str) -> Any:
 
 
 def _failure(uri: str, code: str, said: str) -> RegistryError:
-    where = f"the registry {shown(uri, 200)}"
-    why = shown(redacted(said.splitlines()[0] if said else code), 300)
+    why = redacted(said.splitlines()[0] if said else code)
     if code == "RESOURCE_DOES_NOT_EXIST":
-        return NotRegistered(f"{where} does not hold that ({why}); check the name.")
+        return NotRegistered(message("not_in_registry", uri=uri, why=why))
     if code == "RESOURCE_ALREADY_EXISTS" or _COLLISION.search(said):
-        return AlreadyThere(f"{where} holds that already ({why}); choose another name.")
+        return AlreadyThere(message("already_in_registry", uri=uri, why=why))
     if code in ("PERMISSION_DENIED", "UNAUTHENTICATED") or _DENIED.search(said):
-        return RegistryError(
-            f"{where} denied access; check MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
-            "or MLFLOW_TRACKING_TOKEN."
-        )
+        return RegistryError(message("registry_denied", uri=uri))
     if full := _FULL.search(said):
-        return RegistryError(f"{where} found no room left ({full[0]}); make room on its disk.")
+        return RegistryError(message("registry_full", uri=uri, why=full[0]))
     cause = _CAUSE.search(said)
     if cause is not None or _AWAY.search(said) or code == "TEMPORARILY_UNAVAILABLE":
-        return RegistryUnreachable(
-            f"{where} gave no answer ({'no connection' if cause is None else cause[0].lower()}); "
-            "check that it runs and can be reached, and try again later."
-        )
-    return RegistryError(f"{where} refused ({why}); check its settings.")
+        found = "no connection" if cause is None else cause[0].lower()
+        return RegistryUnreachable(message("registry_silent", uri=uri, why=found))
+    return RegistryError(message("registry_refused", uri=uri, why=why))
 
 
 def _started(run: Any) -> Started:

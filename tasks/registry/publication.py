@@ -12,10 +12,12 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.messages import message
 from tasks.names import encoded
 from tasks.registry.files import checked_name
 from tasks.registry.mlflow_client import RegistryError
 from urlr.ids import shown
+from urlr.sentence import Sentence
 
 RUN = "urlr.run"
 """The tag that tells the night."""
@@ -57,9 +59,7 @@ class Publication:
     def __post_init__(self) -> None:
         encoded(self.attribute)
         if _KEY.fullmatch(self.key) is None:
-            raise RegistryError(
-                f"`{shown(self.key)}` is not a result key; give letters and digits, at most 200."
-            )
+            raise RegistryError(message("awkward_result_key", key=self.key))
         for name in self.files:
             checked_name(name)
 
@@ -129,9 +129,9 @@ class Version:
     reason: str = ""
 
     @property
-    def shown(self) -> str:
+    def shown(self) -> Sentence:
         """How people call it."""
-        return f"version {self.number} of {shown(self.attribute, 100)}"
+        return message("a_version", number=self.number, attribute=self.attribute)
 
 
 def version_of(attribute: str, registered: Any) -> Version | None:

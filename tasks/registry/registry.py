@@ -16,6 +16,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from tasks.messages import message
 from tasks.names import AttributeNameError, decoded, encoded
 from tasks.registry import alias_history, alias_moves
 from tasks.registry.address import addresses
@@ -28,6 +29,7 @@ from tasks.registry.mlflow_client import (
     NotRegistered,
     RegistryError,
 )
+from tasks.registry.ownership import OWNER, Owner
 from tasks.registry.publication import RUN, Publication, Version, version_of
 from tasks.registry.served_model import (
     FURTHER,
@@ -41,8 +43,10 @@ from tasks.registry.served_model import (
     version_files,
 )
 from tasks.registry.verifying import DEADLINE, Verifier
-from urlr.ids import plural, shown, shown_some
+from urlr.errors import ArgumentError
+from urlr.ids import shown
 from urlr.ranker import Ranker
+from urlr.sentence import Sentence
 
 EXPERIMENT = "urlr"
 FOLDERS = (MODEL.partition("/")[0], FURTHER.rstrip("/"))
@@ -91,9 +95,7 @@ class Registry:
             kept = unquote(urlsplit(kept).path)
         if self.artifacts is not None and kept.rstrip("/") != self.artifacts:
             raise RegistryError(
-                f"the registry {shown(self.uri, 200)} keeps its files at {shown(kept, 200)}, which "
-                f"cannot be changed to {shown(self.artifacts, 200)}; give the former, or another "
-                "registry."
+                message("files_kept_elsewhere", uri=self.uri, kept=kept, wanted=self.artifacts)
             )
 
     def look(self, attribute: str) -> Model | None:
@@ -141,13 +143,21 @@ class Registry:
                 )
         return found
 
+    def owners(self) -> dict[str, Owner | None]:
+        """Which store every model belongs to; None: to nobody."""
+        return {one.attribute: Owner.of(one.tags.get(OWNER)) for one in self._models()}
+
+    def own(self, attribute: str, owner: Owner) -> None:
+        """Let a model belong to a store."""
+        self._mlflow.tag_model(self._known(attribute).name, owner.tag())
+
     def version(self, attribute: str, number: int) -> Version:
         """A version by its number; NotRegistered if there is none that is whole."""
         version = self.found(attribute, number)
         if version is None:
+            choice = self._choice(attribute)
             raise NotRegistered(
-                f"{shown(attribute, 100)} has no version {number} that urlr registered; "
-                f"{self._choice(attribute)}."
+                message("no_such_version", attribute=attribute, number=number, choice=choice)
             )
         return version
 
@@ -165,10 +175,13 @@ class Registry:
         wanted = f"name='{encoded(attribute)}' and tags.`urlr.key` = '{key}'"
         return next(iter(self._found(attribute, wanted)), None)
 
-    def register(self, publication: Publication, *, to: Model | None = None) -> Version:
+    def register(
+        self, publication: Publication, *, to: Model | None = None, owner: Owner | None = None
+    ) -> Version:
         """Make a version, or give the one that has the same result key.
 
         `to` is given by whoever has just looked and found the attribute without one of that key.
+        The first version of an attribute makes a model, which belongs to `owner`.
 
         Raises
         ------
@@ -187,7 +200,7 @@ class Registry:
         )
         tags = publication.tags(digest_of(files[MANIFEST]))
         if known is None:
-            self._create_model(attribute, name)
+            self._create_model(attribute, name, owner)
         mlflow = self._mlflow
         title = f"{shown(attribute, 200)} {publication.night}"
         run = mlflow.start(EXPERIMENT, title, tags)
@@ -216,7 +229,7 @@ class Registry:
         """What a verifier does in its process: ask the registry, read back, score, compare."""
         version = self.version(attribute, number)
         if version.digest != digest:
-            raise RegistryError(f"the registry gives another {version.shown} now; publish again.")
+            raise RegistryError(message("version_replaced", version=version.shown))
         files = Files(self.uri, version.files)
         prove(
             files.read,
@@ -274,8 +287,9 @@ class Registry:
         """Make a version the challenger: what the gate held, and why."""
         model = self._known(attribute)
         if model.champion == version.number:
-            raise RegistryError(f"{version.shown} is champion and cannot be held; roll back first.")
-        alias_moves.judge(model, version.number, "held", f"{reason} (run {shown(run, 100)})")
+            raise RegistryError(message("champion_cannot_be_held", version=version.shown))
+        why = message("held_by_run", reason=reason, run=run)
+        alias_moves.judge(model, version.number, "held", why)
         self._mlflow.set_alias(model.name, CHALLENGER, version.number)
 
     def rollback(self, attribute: str, to: int | None = None, *, run: str, why: str) -> Move:
@@ -290,7 +304,7 @@ class Registry:
         model = self._known(attribute)
         version = self.version(attribute, self._earlier(model) if to is None else to)
         if version.number == model.champion:
-            raise RegistryError(f"{version.shown} is champion already; give another version.")
+            raise RegistryError(message("champion_already", version=version.shown))
         self.verify(version, exact=False)
         return make_champion(
             model,
@@ -311,7 +325,7 @@ class Registry:
     def live_on(self, attribute: str, moment: datetime) -> int | None:
         """Number of the version that was champion at a moment; None if there was none."""
         if moment.tzinfo is None:
-            raise ValueError("a moment without a time zone may be any of 24; give one with it.")
+            raise ArgumentError(message("moment_without_zone"))
         return alias_history.live_on(self.history(attribute), moment)
 
     def withdrawn(self, attribute: str) -> frozenset[int]:
@@ -346,14 +360,14 @@ class Registry:
         found = {one.attribute: alias_history.unreadable(one.tags) for one in self._models()}
         return {attribute: records for attribute, records in found.items() if records}
 
-    def reconcile(self, attribute: str, *, before: Callable[[], None] = nothing) -> list[str]:
+    def reconcile(self, attribute: str, *, before: Callable[[], None] = nothing) -> list[Sentence]:
         """Bring alias and records of an attribute together; plain sentences say what was done."""
         model = self._model(attribute)
         return [] if model is None else alias_moves.reconcile(model, before)
 
     def reconcile_all(
         self, *, before: Callable[[], None] = nothing, dead: Collection[str] = ()
-    ) -> list[str]:
+    ) -> list[Sentence]:
         """The same for every attribute, and clear what was left half registered.
 
         By the dead, nights of which somebody knows that they are over, at once; by others, which
@@ -366,7 +380,7 @@ class Registry:
             Files(self.uri, one.files).sweep(*FOLDERS)
             self._mlflow.end(one.run_id, killed=True)
         if left:
-            said.append(f"{plural(len(left), 'publication')} that never ended cleared away.")
+            said.append(message("publications_cleared", count=len(left)))
         return said
 
     @property
@@ -376,15 +390,24 @@ class Registry:
     def _earlier(self, model: Model) -> int:
         if model.earlier:
             return model.earlier[-1]
-        present = "it has none" if model.champion is None else f"version {model.champion}"
+        present = message("it_has_none")
+        if model.champion is not None:
+            present = message("version_number", version=model.champion)
+        attribute = model.attribute
         raise RegistryError(
-            f"{shown(model.attribute, 100)} had no champion before the present one ({present}); "
-            f"name the version to go to: {self._choice(model.attribute)}."
+            message(
+                "no_earlier_champion",
+                attribute=attribute,
+                present=present,
+                choice=self._choice(attribute),
+            )
         )
 
-    def _choice(self, attribute: str) -> str:
-        held = [str(one.number) for one in self.versions(attribute)]
-        return f"there are {shown_some(held[::-1], 10)}" if held else "there is none"
+    def _choice(self, attribute: str) -> Sentence:
+        held = [one.number for one in self.versions(attribute)]
+        if not held:
+            return message("no_versions_there")
+        return message("versions_there", versions=held[::-1])
 
     def _known(self, attribute: str) -> Model:
         """The registered model, or an error that names those that are nearly called so."""
@@ -393,9 +416,14 @@ class Registry:
             return model
         names = [one.attribute for one in self._models()]
         near = difflib.get_close_matches(attribute, names, n=3, cutoff=0.5)
-        hint = f"did you mean {shown_some(near)}?" if near else f"it has {_some(names)}."
+        if near:
+            hint = message("attributes_nearly_called_so", names=near)
+        elif names:
+            hint = message("attributes_there", names=names)
+        else:
+            hint = message("no_attributes_yet")
         raise NotRegistered(
-            f"the registry {shown(self.uri, 200)} has no attribute {shown(attribute, 100)}; {hint}"
+            message("no_such_attribute", uri=self.uri, attribute=attribute, hint=hint)
         )
 
     def _model(self, attribute: str) -> Model | None:
@@ -403,10 +431,7 @@ class Registry:
         if found is None:
             return None
         if _OURS not in found.tags:
-            raise RegistryError(
-                f"the registry {shown(self.uri, 200)} has a model {shown(found.name, 100)} that is "
-                "not of urlr; rename it there, or give another registry."
-            )
+            raise RegistryError(message("model_not_ours", uri=self.uri, name=found.name))
         return self._ours(attribute, found)
 
     def _models(self) -> Iterator[Model]:
@@ -423,10 +448,11 @@ class Registry:
         aliases = {alias: int(number) for alias, number in found.aliases.items()}
         return Model(self._mlflow, attribute, found.name, found.tags, aliases)
 
-    def _create_model(self, attribute: str, name: str) -> None:
-        text = shown(attribute, 500)
+    def _create_model(self, attribute: str, name: str, owner: Owner | None) -> None:
+        described = message("ranking_by", attribute=attribute)
+        tags = {_OURS: shown(attribute, 500)} | dict([] if owner is None else [owner.tag()])
         try:
-            self._mlflow.create_model(name, {_OURS: text}, f"Ranking of items by {text}, by urlr.")
+            self._mlflow.create_model(name, tags, described)
         except AlreadyThere:  # another run was faster
             self._known(attribute)
 
@@ -440,7 +466,3 @@ class Registry:
     def _found(self, attribute: str, wanted: str) -> list[Version]:
         found = (version_of(attribute, one) for one in self._mlflow.versions(wanted))
         return sorted((one for one in found if one is not None), key=lambda one: one.number)
-
-
-def _some(names: list[str]) -> str:
-    return shown_some(names, 5) if names else "none yet"

@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from tasks.registry.mlflow_client import RegistryError
 from urlr.arrays import Floats
 from urlr.errors import ModelFileError, UrlrError
 from urlr.features import feature_table
-from urlr.ids import plural, positions, shown
+from urlr.ids import positions
 from urlr.model_file import model_from_bytes
 from urlr.ranker import Ranker
 
@@ -121,12 +122,11 @@ class Manifest:
         plain = plain if isinstance(plain, dict) else {}
         if plain.get("format") != FORMAT or plain.get("schema") != SCHEMA:
             raise RegistryError(
-                f"a version follows schema {shown(plain.get('schema'))}, this urlr reads {SCHEMA}; "
-                "use the urlr that wrote it, or publish again."
+                message("other_version_schema", schema=plain.get("schema"), ours=SCHEMA)
             )
         about, files = plain.get("about"), plain.get("files")
         if not (isinstance(about, dict) and isinstance(files, dict)):
-            raise RegistryError("a version has a manifest that lists no files; publish again.")
+            raise RegistryError(message("manifest_without_files"))
         return cls(about, files)
 
 
@@ -170,23 +170,21 @@ def read_manifest(
     manifest = Manifest.from_bytes(_checked(read(MANIFEST), digest, what, MANIFEST))
     told = manifest.about.get("attribute")
     if told != attribute:
-        raise RegistryError(
-            f"{what} holds the model of {shown(told, 100)}; do not use it, publish again."
-        )
+        raise RegistryError(message("model_of_another_attribute", version=what, other=told))
     known = (MODEL, EXAMPLES, *_FOR_MLFLOW)
     for name in manifest.files:
         if name not in known and _RESULTS.fullmatch(name) is None:
-            raise _foreign(what, name)
+            raise RegistryError(message("foreign_file", version=what, name=name))
     program = f"model/{_PROGRAM}"
     if str(manifest.files.get(program)) not in _FOR_MLFLOW[program]:
-        raise _not_as_written(what, program)
+        raise RegistryError(message("not_as_written", version=what, name=program))
     return manifest
 
 
 def read_file(read: Callable[[str], bytes], manifest: Manifest, name: str, what: str) -> bytes:
     """A file of a version, if it is the one that was registered."""
     if name not in manifest.files:
-        raise RegistryError(f"{what} has no file {shown(name, 100)}; see its manifest.json.")
+        raise RegistryError(message("no_such_version_file", version=what, name=name))
     return _checked(read(name), manifest.files[name], what, name)
 
 
@@ -195,7 +193,7 @@ def ranker_of(data: bytes, what: str) -> Ranker:
     try:
         return model_from_bytes(data, name="the model")
     except ModelFileError as error:
-        failure = RegistryError(f"{what} cannot be loaded: {error}")
+        failure = RegistryError(error.sentence.at(message("version_not_loaded", version=what)))
     raise failure
 
 
@@ -222,12 +220,12 @@ def prove(
     manifest = read_manifest(read, digest, what, attribute=attribute)
     for name in beside:
         if name not in (MANIFEST, *manifest.files) and _LEFT_BY_MLFLOW.fullmatch(name) is None:
-            raise _foreign(what, name)
+            raise RegistryError(message("foreign_file", version=what, name=name))
     names = dict.fromkeys((MODEL, EXAMPLES, *_FOR_MLFLOW, *manifest.files))
     files = {name: read_file(read, manifest, name, what) for name in names}
     for name, written in _FOR_MLFLOW.items():
         if digest_of(_NUMBERS.sub(b"", files[name])) not in written:
-            raise _not_as_written(what, name)
+            raise RegistryError(message("not_as_written", version=what, name=name))
     ranker = ranker_of(files[MODEL], what)
     try:
         stored = json.loads(files[EXAMPLES])
@@ -235,48 +233,35 @@ def prove(
         scores = _scores(ranker, stored)
         np.broadcast_shapes(scores.shape, expected.shape)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
-        raise RegistryError(f"{what} has examples that make no sense; publish again.") from None
+        raise RegistryError(message("senseless_examples", version=what)) from None
     scale = float(np.max(np.abs(expected), initial=1.0))
     off = np.abs(scores - expected) > (0.0 if exact else _TOLERANCE * scale)
     if off.any():
-        worst = float(np.max(np.abs(scores - expected)))
         raise RegistryError(
-            f"{what} scores {int(off.sum())} of {plural(len(off), 'example')} otherwise than when "
-            f"it was registered (by up to {worst:.3g}); do not use it, publish again."
+            message(
+                "examples_score_otherwise",
+                version=what,
+                count=int(off.sum()),
+                total=len(off),
+                worst=float(np.max(np.abs(scores - expected))),
+            )
         )
-
-
-def _foreign(what: str, name: str) -> RegistryError:
-    return RegistryError(
-        f"{what} holds {shown(name, 100)}, which urlr never writes; do not use it, see who may "
-        "write there, and publish again."
-    )
-
-
-def _not_as_written(what: str, name: str) -> RegistryError:
-    return RegistryError(
-        f"{what}: {name} is not as this urlr or an earlier one writes it; do not use it, see who "
-        "may write there, and publish again."
-    )
 
 
 def _checked(data: bytes, digest: str, what: str, name: str) -> bytes:
     if digest_of(data) != digest:
-        raise RegistryError(
-            f"{what}: {shown(name, 100)} was changed after it was registered, its digest does not "
-            "match; restore the file, or publish again."
-        )
+        raise RegistryError(message("version_file_changed", version=what, name=name))
     return data
 
 
 def _examples(model: bytes, examples: pd.DataFrame | None) -> bytes:
     """Examples and the scores they have now, through the same text as when they are read back."""
-    ranker = ranker_of(model, "the model to publish")
+    ranker = ranker_of(model, message("model_to_publish"))
     if ranker.feature_map is None:
         items = ranker.scores["item"].iloc[:MOST_EXAMPLES]
         stored: dict[str, Any] = {"items": [_plain(item) for item in items]}
     elif examples is None:
-        raise RegistryError("a model with features needs rows of features as examples; give some.")
+        raise RegistryError(message("no_examples"))
     else:
         table = feature_table(examples.iloc[:MOST_EXAMPLES])
         rows = [[None if math.isnan(x) else x for x in row] for row in table.values.tolist()]
@@ -305,7 +290,7 @@ def _scores(ranker: Ranker, stored: dict[str, Any]) -> Floats:
         with threadpool_limits(1):
             return np.asarray(ranker.score(frame).to_numpy(), np.float64)
     except UrlrError as error:
-        failure = RegistryError(f"the examples cannot be scored: {error}")
+        failure = RegistryError(error.sentence.at(message("examples_not_scored")))
     raise failure
 
 

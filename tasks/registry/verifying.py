@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tasks.messages import message
 from tasks.objects import no_room_apart
 from tasks.registry.mlflow_client import RegistryError, RegistryUnreachable, load
 from tasks.registry.publication import Version
 from urlr.errors import UrlrError
-from urlr.ids import shown
+from urlr.sentence import Sentence, made
 
 DEADLINE = 120.0
 """Seconds that one version may take, the start of the process included."""
@@ -81,7 +82,7 @@ class _Helper:
         """The last line it said."""
         self.said.seek(0)
         lines = self.said.read().decode(errors="replace").strip().splitlines()
-        return shown(lines[-1] if lines else "without a word", 200)
+        return lines[-1] if lines else message("process_said_nothing")
 
     def end(self) -> None:
         """End it at once; it only reads and has nothing to save."""
@@ -127,25 +128,26 @@ class Verifier:
         }
         with self._one_at_a_time:
             problem = self._problem(json.dumps(order).encode(), version.shown)
-        if problem:
+        if problem is not None:
             raise RegistryError(problem)
 
-    def _problem(self, order: bytes, what: str) -> str:
+    def _problem(self, order: bytes, what: str) -> Sentence | None:
         if self._helper is None:
             self._helper = _Helper.started()
         try:
             answer = self._helper.answer(order, self._deadline)
         except TimeoutError:
             failure: RegistryError = RegistryUnreachable(
-                f"{what} could not be verified within {self._deadline:g} seconds; check the "
-                "registry, and try again later."
+                message("verifying_took_too_long", version=what, seconds=self._deadline)
             )
         else:
             if answer:
-                return str(json.loads(answer)["problem"])
+                problem = json.loads(answer)
+                return None if problem is None else made(**problem)
             failure = RegistryError(
-                f"{what} could not be verified: the process that loads it died "
-                f"({self._helper.last_words()}); check the memory of this machine, and try again."
+                message(
+                    "verifying_process_died", version=what, last_words=self._helper.last_words()
+                )
             )
         self._end()  # the next version gets a new one
         raise failure
@@ -165,14 +167,14 @@ def main() -> None:
     load()
     for line in sys.stdin.buffer:
         order = json.loads(line)
-        problem = ""
+        problem = None
         try:
             Registry(order["uri"], order["artifacts"]).prove(
                 order["attribute"], order["number"], order["digest"], exact=order["exact"]
             )
         except UrlrError as error:
-            problem = str(error) or "it cannot be verified"
-        answers.write(json.dumps({"problem": problem}).encode() + b"\n")
+            problem = {"text": error.sentence, "code": error.code, "fields": error.fields}
+        answers.write(json.dumps(problem, default=str).encode() + b"\n")
         answers.flush()
 
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from typing import Literal
 
+from tasks.messages import message
 from tasks.report.bounded import PART_BYTES, Tables, kept_page, page_content, plain, size
 from tasks.report.data import AttributePage, Interval, Votes
 from tasks.report.shell import page, part
+from urlr.errors import ArgumentError
 
 N_PER_PART = 2_000
 """Votes in a part, where they take no more than `PART_BYTES`: 0.45 MB where each has a
@@ -79,9 +81,8 @@ def attribute_page(
     n_listed = data.n_listed or n_here
     n_per_part = data.n_per_part or max(n_here, 1)
     if n_here != min(n_listed, n_per_part):
-        raise ValueError(
-            f"the page is given {n_here:,} votes and lists {n_listed:,} in parts of "
-            f"{n_per_part:,}; cut them with vote_parts first."
+        raise ArgumentError(
+            message("votes_not_cut", given=n_here, listed=n_listed, per_part=n_per_part)
         )
     content = page_content(replace(data, n_listed=n_listed, n_per_part=n_per_part))
     told = plain(head) | {"commands": head.commands}  # half a command would be another one

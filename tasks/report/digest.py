@@ -16,10 +16,12 @@ from datetime import date, datetime
 from statistics import median
 
 from tasks.freshness import newest_vote
+from tasks.messages import message
 from tasks.report.wording import rows_of
 from tasks.results import Entry, Night, Record, ResultError, State
 from tasks.runs import RUNS, names_of
 from tasks.store import NotThere, Store
+from urlr.errors import ArgumentError
 
 DIGEST = "digest.json"
 REASONS = 12
@@ -87,8 +89,14 @@ class Digest:
 
     def __post_init__(self) -> None:
         if not len(self.attributes) == len(self.tau) == len(self.votes):
-            sizes = f"{len(self.attributes)}, {len(self.tau)}, {len(self.votes)}"
-            raise ValueError(f"columns of {sizes}")
+            raise ArgumentError(
+                message(
+                    "columns_of_other_lengths",
+                    attributes=len(self.attributes),
+                    tau=len(self.tau),
+                    votes=len(self.votes),
+                )
+            )
 
     def tau_by_attribute(self) -> dict[str, float]:
         """Tau of every attribute that was judged."""

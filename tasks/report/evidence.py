@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from tasks.evaluate import Judged
+from tasks.messages import message
 from tasks.report.columns import (
     counts,
     items_of,
@@ -46,9 +47,10 @@ from urlr.concentration import Concentration as Found
 from urlr.concentration import concentration
 from urlr.contradictions import contradictions
 from urlr.explorer import explore
-from urlr.ids import plural, positions, shown
+from urlr.ids import positions, shown
 from urlr.moves import moved
 from urlr.self_test import self_test
+from urlr.sentence import Sentence
 from urlr.sufficiency import enough_votes
 from urlr.verdicts import VERDICT_REASONS
 from urlr.votes import VoteTable
@@ -126,20 +128,22 @@ def page_of(fitted: Fitted) -> AttributePage:
     )
 
 
-def _sentence(fitted: Fitted, n_people: int) -> str:
+def _sentence(fitted: Fitted, n_people: int) -> Sentence:
     """The attribute in plain words."""
     facts = fitted.ranker.facts
-    by = f" by {plural(n_people, 'person', 'people')}" if n_people else ""
-    votes = plural(fitted.rows["used"] + fitted.rows["ties"], "vote")
-    n_aside = facts.n_pruned_votes - facts.n_turned_votes
-    aside = f"{plural(n_aside, 'vote is', 'votes are')} set aside" if n_aside else ""
+    aside = []
+    if n_aside := facts.n_pruned_votes - facts.n_turned_votes:
+        aside.append(message("votes_set_aside", count=n_aside))
     if facts.n_turned_votes:
-        turned = plural(facts.n_turned_votes, "vote is", "votes are")
-        aside += f"{', ' if aside else ''}{turned} read the other way round"
-    aside = f"{aside or 'No vote is set aside'}."
-    best = ", ".join(shown(item) for item in fitted.ranker.scores["item"].head(3))
-    ranked = plural(len(fitted.ranker.scores), "item is", "items are")
-    return f"{ranked} ranked from {votes}{by}. {aside} At the top: {best}."
+        aside.append(message("votes_read_otherwise", count=facts.n_turned_votes))
+    return message(
+        "page_summary",
+        items=len(fitted.ranker.scores),
+        votes=fitted.rows["used"] + fitted.rows["ties"],
+        people=message("by_people", count=n_people) if n_people else "",
+        aside=", ".join(aside or [message("no_vote_set_aside")]),
+        best=", ".join(shown(item) for item in fitted.ranker.scores["item"].head(3)),
+    )
 
 
 def _self_test(fitted: Fitted) -> tuple[SelfTest | None, str]:
@@ -149,7 +153,7 @@ def _self_test(fitted: Fitted) -> tuple[SelfTest | None, str]:
     try:
         found = self_test(fitted.votes, fitted.features, settings, like=fitted.ranker, rng=rng)
     except (VoteError, FeatureError, ConvergenceError) as error:
-        return None, str(error)
+        return None, error.sentence
     auc = Interval(found.auc.value, found.auc.low, found.auc.high)
     return SelfTest(found.n_votes, found.n_flipped, auc, found.recall, found.lift), ""
 
@@ -187,7 +191,7 @@ def _explorer(fitted: Fitted, order: AsideOrder) -> tuple[Explorer | None, str]:
             like=fitted.judge,
         )
     except (VoteError, FeatureError, ConvergenceError) as error:
-        return None, str(error)
+        return None, error.sentence
     place = positions(pd.Index(ranker.scores["item"]), found.items)
     explorer = Explorer(
         share=numbers(found.share),

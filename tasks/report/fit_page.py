@@ -7,6 +7,7 @@ import pandas as pd
 from tasks.evaluate import VoteTau
 from tasks.gather import moments
 from tasks.judging import judged_by
+from tasks.messages import message
 from tasks.report.attribute_page import PageHead, single_page
 from tasks.report.data import Interval
 from tasks.report.evidence import Fitted, page_of
@@ -23,7 +24,7 @@ def fit_page(ranker: Ranker, features: pd.DataFrame | None, *, name: str) -> dic
     of votes that a ranking has not seen rests on a fit without them.
     """
     if ranker.evidence is None:
-        raise UrlrError("a model read from a file has no votes to report on.")
+        raise UrlrError(message("no_votes_to_report"))
     votes = ranker.evidence.votes
     split = split_votes(votes, by_items=features is not None)
     judgement = judged_by(split, features, ranker.settings, level=_LEVEL)

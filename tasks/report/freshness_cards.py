@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from tasks.freshness import is_behind, newest_vote, waiting_votes
+from tasks.messages import message
 from tasks.report.digest import newest_published
 from tasks.report.overview_rows import Kind
 from tasks.results import Entry, Night
@@ -54,30 +55,31 @@ def _published(
 ) -> Card:
     label = "newest night published"
     if published is None:
-        return Card(label, "none", "nothing is live", "bad", "No ranking serves yet.")
+        return Card(label, "none", "nothing is live", "bad", message("nothing_serves"))
     days = (now.astimezone(UTC).date() - published).days
-    ago = "today" if days <= 0 else f"{plural(days, 'day')} ago"
+    ago = "Today" if days <= 0 else message("days_ago", count=days)
     is_newer = newest is not None and newest.astimezone(UTC).date() > published
     if days <= _FRESH:
-        return Card(label, str(published), "up to date", "good", f"{ago}.".capitalize())
+        return Card(label, str(published), "up to date", "good", f"{ago}.")
     if waiting or is_newer:
-        note = "There are newer votes; what serves does not know them."
+        note = message("votes_newer_than_what_serves")
         return Card(label, str(published), f"{plural(days, 'day')} behind", "bad", note)
-    note = f"{ago}, and there are no newer votes.".capitalize()
+    note = message("no_newer_votes", ago=ago)
     return Card(label, str(published), "nothing newer", "calm", note)
 
 
 def _waiting(waiting: Sequence[Entry]) -> Card:
     label = "votes not yet in what serves"
     if not waiting:
-        return Card(label, "0", "none waiting", "good", "All votes read are in what serves.")
+        return Card(label, "0", "none waiting", "good", message("no_votes_waiting"))
     kinds = Counter(map(_kind, waiting))
     votes, failed = sum(map(waiting_votes, waiting)), kinds["failed"]
-    parts = [f"in {plural(kinds[kind], 'attribute')} {kind}" for kind in _KINDS if kinds[kind]]
-    if failed:
-        more = "more " if votes else ""
-        parts.append(f"{more}in {plural(failed, 'attribute')} that failed, not counted")
-    note = f"{'; '.join(parts)}.".capitalize()
+    parts = [message("waiting_in", count=kinds[kind], kind=kind) for kind in _KINDS if kinds[kind]]
+    if failed and votes:
+        parts.append(message("more_waiting_in_failed", count=failed))
+    elif failed:
+        parts.append(message("waiting_in_failed", count=failed))
+    note = message("votes_waiting", where="; ".join(parts).capitalize())
     figure = f"{votes:,}" if votes or not failed else "not known"
     return Card(label, figure, "waiting", "bad" if failed else "warn", note)
 
@@ -95,13 +97,13 @@ def _kind(entry: Entry) -> str:
 def _newest(newest: datetime | None, published: date | None, now: datetime) -> Card:
     label = "newest vote"
     if newest is None:
-        return Card(label, "not known", "no times", "calm", "The votes do not say when they came.")
+        return Card(label, "not known", "no times", "calm", message("votes_without_times"))
     moment = newest.astimezone(UTC)
     figure, days = f"{moment:%Y-%m-%d %H:%M}", (now - newest).days
     if published is None or moment.date() > published:
-        note = "Cast after the newest night published (UTC)."
+        note = message("vote_newer_than_published")
         return Card(label, figure, "newer than what serves", "warn", note)
     if days >= _QUIET:
-        note = f"No vote for {plural(days, 'day')} (UTC)."
+        note = message("no_vote_for_days", count=days)
         return Card(label, figure, "quiet", "warn", note)
-    return Card(label, figure, "up to date", "good", "Not newer than the newest night (UTC).")
+    return Card(label, figure, "up to date", "good", message("no_vote_newer"))

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from tasks.messages import message
 from tasks.report.digest import OTHER, Digest, digest_of
 from tasks.report.freshness_cards import freshness
 from tasks.report.overview_rows import (
@@ -30,9 +31,10 @@ from tasks.report.overview_rows import (
 )
 from tasks.report.shell import NO_ICON, page
 from tasks.report.usual import Usual, against, whole_nights
-from tasks.report.wording import FATES, plain_sentence
+from tasks.report.wording import FATES, not_live, plain_sentence
 from tasks.results import Entry, Night
-from urlr.ids import plural, shown
+from urlr.ids import shown
+from urlr.sentence import Sentence
 
 _MOST_POINTS = 150_000
 """Figures of single attributes over the nights: 1 MB of the page. With more, fewer nights."""
@@ -81,6 +83,7 @@ def overview_page(
     rows = rows_of_attributes(night, earlier)
     tonight = digest_of(night)
     last = whole_nights(earlier)
+    notes = (*night.notes, *not_live(night.entries.values()))
     data = {
         "night": str(night.night),
         "run": night.run,
@@ -102,9 +105,9 @@ def overview_page(
         "drift": _drift(tonight, last),
         "took": _took(tonight, last),
         "live": _live(night, now),
-        "notes": [shown(note, 500) for note in night.notes[:_MOST_NOTES]],
+        "notes": [shown(note, 500) for note in notes[:_MOST_NOTES]],
         "refused": [shown(text, 500) for text in night.refused[:_MOST_NOTES]],
-        "hidden": _hidden(night.notes) + _hidden(night.refused),
+        "hidden": _hidden(notes) + _hidden(night.refused),
     }
     return page(f"Night of {night.night}", "overview.js", data, library=library)
 
@@ -138,30 +141,27 @@ def latest_page(run: str) -> bytes:
     ).encode()
 
 
-def _warnings(night: Night, rebuilt: datetime | None) -> list[str]:
+def _warnings(night: Night, rebuilt: datetime | None) -> list[Sentence]:
     """What sets this run, or this page of it, apart from a night like every other."""
     said = []
     if rebuilt is not None:
+        ended, built = _when(night.finished), _when(rebuilt)
         days = (rebuilt - night.finished).days
-        past = f"This is a night of the past, {plural(days, 'day')} ago. " if days > 0 else ""
         said.append(
-            f"{past}All below is told as of its end, {_when(night.finished)}; the page was built "
-            f"again from its record at {_when(rebuilt)}."
+            message("built_again_later", count=days, ended=ended, rebuilt=built)
+            if days > 0
+            else message("built_again", ended=ended, rebuilt=built)
         )
     if night.state == "Failed":
-        said.append(f"The night failed: {shown(night.reason, 1000)}.")
+        said.append(message("the_night_failed", why=night.reason))
     if night.as_of is not None:
-        said.append(
-            f"This run went back in time: only votes cast up to {_when(night.as_of)} counted. "
-            "It makes nothing fresher."
-        )
+        said.append(message("went_back_in_time", as_of=_when(night.as_of)))
     if night.dry:
-        said.append("This was a dry run: nothing was published, whatever it says below.")
+        said.append(message("was_a_dry_run"))
     if night.only:
-        many = plural(len(night.only), "attribute")
-        said.append(f"Only {many} had been asked for; totals do not compare with whole nights.")
+        said.append(message("was_of_some_attributes", count=len(night.only)))
     if night.force:
-        said.append("Publishing was forced: new rankings went live whatever their check said.")
+        said.append(message("was_forced"))
     return said
 
 

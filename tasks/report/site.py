@@ -19,6 +19,7 @@ from datetime import date, datetime
 from urllib.parse import quote
 
 from tasks.evaluate import VoteTau
+from tasks.messages import message
 from tasks.names import AttributeNameError, encoded
 from tasks.report.attribute_page import PageHead, attribute_page
 from tasks.report.data import AttributePage, Interval
@@ -135,11 +136,12 @@ def head_of(
     """What the record of a night says of an attribute."""
     commands, names = [], [entry.attribute]
     if entry.outcome == "failed":
-        commands.append(("try again, once mended", retry(names, store, as_of=as_of)))
+        commands.append((message("to_try_again"), retry(names, store, as_of=as_of)))
     if entry.outcome == "held":
-        commands.append(("publish all the same", retry(names, store, as_of=as_of, force=True)))
+        again = retry(names, store, as_of=as_of, force=True)
+        commands.append((message("to_publish_all_the_same"), again))
     if entry.live is not None and entry.live > 1:
-        commands.append(("go back to the version before", rollback(entry.attribute)))
+        commands.append((message("to_go_back"), rollback(entry.attribute)))
     methods = [*entry.held_out, *(name for name in entry.unseen if name not in entry.held_out)]
     return PageHead(
         night=night,

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 
+from tasks.messages import message
 from tasks.names import AttributeNameError, encoded
 from tasks.results import Entry, Night, Outcome
-from urlr.ids import plural
+from urlr.sentence import Sentence
 
 FATES = ("read", "used", "ties", "skipped", "rejected")
 """What becomes of rows: read = used + ties + skipped + rejected."""
+_MOST_NOT_LIVE = 5
+"""Attributes that are named one by one where another version serves."""
 _TOLD: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
 
 
-def sentence(night: Night) -> str:
+def sentence(night: Night) -> Sentence:
     """The night in one sentence, for the terminal and the log."""
     counts = Counter(entry.outcome for entry in night.tonight())
     told = ", ".join(f"{counts[name]} {name}" for name in _TOLD if counts[name])
-    seconds = (night.finished - night.started).total_seconds()
-    dry = " (dry run: nothing was changed in the registry)" if night.dry else ""
     rows = rows_of(night)
     votes = ""
     if rows["read"]:
-        votes = (
-            f" Of {plural(rows['read'], 'row')}, {rows['used']:,} used, {rows['ties']:,} ties, "
-            f"{rows['skipped']:,} skipped, {rows['rejected']:,} rejected{_failed_rows(night)}."
+        votes = message(
+            "night_rows",
+            read=rows["read"],
+            used=rows["used"],
+            ties=rows["ties"],
+            skipped=rows["skipped"],
+            rejected=rows["rejected"],
+            failed=_failed_rows(night),
         )
-    many = plural(len(night.tonight()), "attribute")
-    return f"{night.state}: {many} in {seconds:.0f} s: {told or 'nothing done'}{dry}.{votes}"
+    return message(
+        "night_summary",
+        state=night.state,
+        attributes=len(night.tonight()),
+        seconds=(night.finished - night.started).total_seconds(),
+        outcomes=told or message("nothing_done"),
+        dry=message("night_was_dry") if night.dry else "",
+        rows=votes,
+    )
 
 
 def _failed_rows(night: Night) -> str:
@@ -39,29 +52,32 @@ def _failed_rows(night: Night) -> str:
     read = [n for n in failed if n is not None]
     said = ""
     if read:
-        said = f"; {sum(read):,} more in {plural(len(read), 'attribute')} that failed"
+        said += message("rows_that_failed", rows=sum(read), attributes=len(read))
     if unread := len(failed) - len(read):
-        said = f"{said}; rows of {plural(unread, 'attribute')} that failed are not counted"
+        said += message("failed_rows_not_counted", attributes=unread)
     return said
 
 
-def plain_sentence(night: Night) -> str:
+def plain_sentence(night: Night) -> Sentence:
     """The night in one sentence of plain words, for people who did not set it up."""
     tonight = night.tonight()
     if not tonight:
-        return "Nothing was looked at tonight."
+        return message("nothing_looked_at")
     counts = Counter(entry.outcome for entry in tonight)
-    were = "was" if counts["held"] == 1 else "were"
-    would = "would have got" if night.dry else "got"
-    said: dict[Outcome, str] = {
-        "published": f"{counts['published']:,} {would} a new ranking",
-        "unchanged": f"{counts['unchanged']:,} had no new votes",
-        "held": f"{counts['held']:,} {were} held back by the check of new rankings",
-        "failed": f"{counts['failed']:,} failed",
+    published, held = counts["published"], counts["held"]
+    said: dict[Outcome, Sentence] = {
+        "published": message("would_have_got_new_ranking", count=published)
+        if night.dry
+        else message("got_new_ranking", count=published),
+        "unchanged": message("had_no_new_votes", count=counts["unchanged"]),
+        "held": message("one_held_back", count=held)
+        if held == 1
+        else message("several_held_back", count=held),
+        "failed": message("failed_tonight", count=counts["failed"]),
     }
     parts = [text for outcome, text in said.items() if counts[outcome]]
     told = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"Of {plural(len(tonight), 'attribute')} looked at tonight, {told}."
+    return message("night_in_plain_words", attributes=len(tonight), outcomes=told)
 
 
 def rows_of(night: Night) -> dict[str, int]:
@@ -118,9 +134,32 @@ def verdict(entry: Entry) -> str:
     number = "" if entry.version is None else f" v{entry.version}"
     if entry.outcome == "failed":
         return "failed"
+    if is_elsewhere(entry):
+        live = "nothing live" if entry.live is None else f"v{entry.live} live"
+        return f"{entry.outcome} ({live}, not{number})"
     if entry.outcome == "unchanged":
         return f"unchanged ({entry.verdict}{number})"
     return f"{entry.outcome}{number}"
+
+
+def is_elsewhere(entry: Entry) -> bool:
+    """Whether these results were published and another version serves, or none."""
+    published = entry.verdict == "published" and entry.outcome != "failed"
+    return published and entry.version is not None and entry.live != entry.version
+
+
+def not_live(entries: Iterable[Entry]) -> list[Sentence]:
+    """Which results were published and do not serve, because somebody moved the champion."""
+    elsewhere = [one for one in entries if is_elsewhere(one)]
+    said = [
+        message("none_serves", attribute=one.attribute, version=one.version)
+        if one.live is None
+        else message("other_serves", attribute=one.attribute, version=one.version, live=one.live)
+        for one in elsewhere[:_MOST_NOT_LIVE]
+    ]
+    if more := [one.attribute for one in elsewhere[_MOST_NOT_LIVE:]]:
+        said.append(message("more_not_live", count=len(more), attributes=more))
+    return said
 
 
 def why(entry: Entry) -> str:

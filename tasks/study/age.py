@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tasks.messages import message
 from tasks.study import standins
 from tasks.study.baselines import kernel_ridge_scores
 from tasks.study.examples import pruned_examples
@@ -309,13 +310,13 @@ def load(folder: Path) -> Faces:
     """
     items = read_table(folder, "items", ["item_id", "person", "age"]).set_index("item_id")
     check_named_once(items.index, f"{folder}/items")
-    age = finite(items["age"], "an age", f"{folder}/items")
+    age = finite(items["age"], message("an_age"), f"{folder}/items")
     values = read_features(folder, items.index, by="item_id")
     if values.shape[1] > DIMENSIONS:
         values = PCA.fit(values, DIMENSIONS).apply(values)
     person = pd.factorize(items["person"])[0]
-    if len(np.unique(person)) < 4:
-        refuse(f"{folder}/items has {len(np.unique(person))} people; at least 4 are needed.")
+    if (count := len(np.unique(person))) < 4:
+        refuse(message("too_few_people", where=f"{folder}/items", count=count))
     return Faces(values, np.asarray(person, np.int64), age)
 
 

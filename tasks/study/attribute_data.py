@@ -38,9 +38,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from tasks.study.sources import check_named_once, compared, read_features, read_table, refuse
 from urlr.arrays import Floats, Ints, Mask
-from urlr.ids import plural, shown_some
 
 WORKERS, PER_PAIR = 40, 5
 CAUSES, STRENGTH = 40, 3.0
@@ -287,8 +287,8 @@ def load(folder: Path) -> AttributeSet:
     check_named_once(index, f"{folder}/items")
     splits = items["split"].astype(str)
     if not splits.isin(["train", "test"]).all():
-        others = splits[~splits.isin(["train", "test"])].unique()
-        refuse(f"{folder}: split in items must be train or test, found {_some(others)}.")
+        others = list(splits[~splits.isin(["train", "test"])].unique())
+        refuse(message("unknown_split", folder=folder, found=others))
     label, names = pd.factorize(items["class"].astype(str), sort=True)
     classes = tuple(str(name) for name in names)
     train = (splits == "train").to_numpy()
@@ -298,10 +298,7 @@ def load(folder: Path) -> AttributeSet:
     attributes = tuple(str(name) for name in votes["attribute"].unique())
     winner, loser = compared(index, votes, f"{folder}/votes")
     if unseen := int(np.count_nonzero(~(train[winner] & train[loser]))):
-        refuse(
-            f"{folder}: {unseen:,} of {plural(len(votes), 'vote')} name an item whose split is "
-            "test; votes are to be between training items."
-        )
+        refuse(message("votes_on_test_items", folder=folder, count=unseen, total=len(votes)))
     who = votes["annotator"].to_numpy() if "annotator" in votes.columns else None
     of_attribute = [np.flatnonzero(votes["attribute"] == name) for name in attributes]
     return AttributeSet(
@@ -321,14 +318,21 @@ def load(folder: Path) -> AttributeSet:
 
 def _refuse_small_classes(folder: Path, classes: Sequence[str], label: Any, train: Mask) -> None:
     if len(classes) < 3:
-        refuse(f"{folder}: items has {plural(len(classes), 'class', 'classes')}; 3 are needed.")
+        refuse(message("too_few_classes", folder=folder, count=len(classes)))
     for split, mask, least in (("train", train, 2), ("test", ~train, 1)):
         counts = np.bincount(label[mask], minlength=len(classes))
         few = [name for name, count in zip(classes, counts, strict=True) if count < least]
         if few:
             refuse(
-                f"{folder}: {len(few)} of {len(classes)} classes ({_some(few)}) have fewer than "
-                f"{plural(least, 'item')} whose split is {split}."
+                message(
+                    "small_classes",
+                    folder=folder,
+                    count=len(few),
+                    total=len(classes),
+                    names=few,
+                    least=least,
+                    split=split,
+                )
             )
 
 
@@ -337,22 +341,16 @@ def _class_order(folder: Path, attributes: Sequence[str], classes: Sequence[str]
     order = read_table(folder, "class_order", ["attribute", "class", "rank"])
     rank = pd.to_numeric(order["rank"], errors="coerce")
     if bad := int(rank.isna().sum()):
-        refuse(f"{folder}: {bad:,} of {len(order):,} ranks in class_order are no numbers.")
+        refuse(message("ranks_not_numbers", folder=folder, count=bad, total=len(order)))
     keys = pd.MultiIndex.from_arrays([order["attribute"].astype(str), order["class"].astype(str)])
     if not keys.is_unique:
         twice = [f"{a}, {c}" for a, c in keys[keys.duplicated()].unique()]
-        refuse(f"{folder}: class_order gives more than one rank to {_some(twice)}.")
+        refuse(message("several_ranks", folder=folder, pairs=twice))
     wanted = pd.MultiIndex.from_product([attributes, classes])
     missing = [f"{a}, {c}" for a, c in wanted.difference(keys)]
     if missing:
-        refuse(
-            f"{folder}: class_order lacks the rank of {len(missing):,} of {len(wanted):,} pairs of "
-            f"attribute and class ({_some(missing)})."
-        )
+        count, total = len(missing), len(wanted)
+        refuse(message("ranks_missing", folder=folder, count=count, total=total, pairs=missing))
     values = pd.Series(rank.to_numpy(np.float64), keys).loc[wanted].to_numpy()
     dense = [pd.Series(row).rank(method="dense") for row in values.reshape(len(attributes), -1)]
     return np.array(dense).astype(np.int64)
-
-
-def _some(names: Any) -> str:
-    return shown_some([str(name) for name in names])

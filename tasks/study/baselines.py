@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import cdist
 
+from tasks.messages import message
 from urlr.arrays import Floats, Ints, Mask
 from urlr.baselines import bradley_terry, win_shares
+from urlr.errors import ArgumentError
 from urlr.graph import ComparisonGraph
 from urlr.ridge import ridge_coefficients
 
@@ -101,7 +103,7 @@ def _item_folds(graph: ComparisonGraph, rng: np.random.Generator) -> Iterator[tu
 
 def _features(graph: ComparisonGraph) -> Floats:
     if graph.features is None:
-        raise ValueError("a regression needs item features")
+        raise ArgumentError(message("regression_without_features"))
     return graph.features
 
 
@@ -141,7 +143,7 @@ def kernel_ridge_scores(
             if loss < best:
                 best, chosen = loss, (mapped, here, float(ridge))
     if chosen is None:
-        raise ValueError("kernel ridge regression needs pairs on both sides of a fold")
+        raise ArgumentError(message("pairs_on_one_side_only"))
     mapped, here, ridge = chosen
     return np.asarray(mapped @ ridge_coefficients(here, ridge=ridge))
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from tasks.study.records import Chart, Example
-from urlr.ids import plural, shown
+from urlr.ids import shown
 
 VERDICTS = {
     "holds": ("good", "✓", "hold", "holds"),
@@ -92,7 +93,7 @@ def verdict_counts(claims: Sequence[ClaimLine]) -> str:
             several, one = VERDICTS.get(verdict, ("", "", verdict, verdict))[2:]
             said.append(f"{count} {one if count == 1 else several}")
     listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-    return f"Of {plural(len(claims), 'claim')}, {listed}."
+    return message("claims_judged", count=len(claims), verdicts=listed)
 
 
 def means_table(chart: Chart) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from pathlib import Path
 
+from tasks.messages import message
 from tasks.study.age import AGE
 from tasks.study.attributes import PUBFIG, SCENE
 from tasks.study.figure2 import FIGURE2
@@ -52,8 +53,9 @@ def chosen_names(asked: Sequence[str]) -> list[str]:
     for name in asked:
         if name not in EXPERIMENTS and name not in FAMILIES:
             near = difflib.get_close_matches(name, [*EXPERIMENTS, *FAMILIES], 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            refuse(f"there is no experiment {name!r}; choose from {', '.join(SHOWN)}.{hint}")
+            hint = message("did_you_mean", name=near[0]) if near else ""
+            known = ", ".join(SHOWN)
+            refuse(message("no_such_experiment", name=name, known=known, hint=hint))
         wanted |= set(FAMILIES.get(name, [name]))
     return [name for name in EXPERIMENTS if not wanted or name in wanted]
 
@@ -76,7 +78,7 @@ def found_data(
         What was asked for by name has no data in the folder that was given, or it is not right.
     """
     if given and (data is None or not data.is_dir()):
-        refuse(f"--data {data} is no folder.")
+        refuse(message("data_is_no_folder", path=data))
     folders: dict[str, Path | None] = {}
     for name in names:
         experiment = EXPERIMENTS[name]
@@ -91,5 +93,6 @@ def found_data(
                 experiment.check(below)
             folders[name] = below
         elif named and given:
-            refuse(f"{data} has no folder {experiment.folder} for the experiment {name}.")
+            folder = experiment.folder
+            refuse(message("no_folder_for_experiment", path=data, folder=folder, name=name))
     return folders

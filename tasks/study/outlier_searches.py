@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
+from tasks.messages import message
 from urlr.arrays import Floats, Ints, Mask
-from urlr.errors import ConvergenceError
+from urlr.errors import ArgumentError, ConvergenceError
 from urlr.graph import ComparisonGraph
 from urlr.paper import ITEM_RIDGE
 from urlr.path import outlier_path
@@ -52,7 +53,7 @@ class Projected:
 def projected(graph: ComparisonGraph) -> Projected:
     """Prepare least squares on a graph whose edges weigh the same."""
     if not (graph.weight == 1.0).all():
-        raise ValueError("these searches know edges of weight 1 only")
+        raise ArgumentError(message("weights_other_than_1"))
     features = np.eye(graph.n_items) if graph.features is None else graph.features
     design = features[graph.winner] - features[graph.loser]
     vectors, size, _ = np.linalg.svd(design, full_matrices=False)
@@ -134,8 +135,9 @@ def ipod_outliers(problem: Projected, penalty: float, start: Floats) -> Floats:
         if ((np.abs(there) > threshold) == outlier).all():
             return np.where(outlier, there, 0.0)
     raise ConvergenceError(
-        f"IPOD over {threshold.size:,} edges did not come to rest in {_MOST_STEPS:,} steps at "
-        f"penalty {penalty:.2g}; choose another."
+        message(
+            "ipod_did_not_rest", edges=threshold.size, steps=_MOST_STEPS, penalty=float(penalty)
+        )
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from tasks.study.learner import (
     AUTO,
     BRADLEY_TERRY,
@@ -46,7 +47,6 @@ from tasks.study.sources import (
 )
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import UrlrError
-from urlr.ids import plural
 from urlr.metrics import held_out_agreement, tau_b
 
 QUALITY_FOLDER, ARGUMENTS_FOLDER = "pc_iqa", "ukpconvarg_crowd"
@@ -229,12 +229,13 @@ def load_quality(folder: Path) -> VoteSet:
     def place(column: str) -> Ints:
         found = ids.get_indexer(pd.MultiIndex.from_frame(votes[["ref", column]]))
         if (found < 0).any():
-            refuse(f"{folder}/votes: {np.count_nonzero(found < 0):,} rows name unknown items.")
+            count = int(np.count_nonzero(found < 0))
+            refuse(message("unknown_items", where=f"{folder}/votes", count=count))
         return np.asarray(found, np.int64)
 
     group = pd.factorize(table["ref"])[0]
     if group.max() < 1:
-        refuse(f"{folder}/item_features has 1 picture; at least 2 are needed, one to be unseen.")
+        refuse(message("one_picture", where=f"{folder}/item_features"))
     winner, loser = place("winner"), place("loser")
     check_apart(winner, loser, f"{folder}/votes")
     return VoteSet(
@@ -322,19 +323,16 @@ def check_arguments(folder: Path) -> None:
     known = pd.Index(items["item_id"])
     check_named_once(known, f"{folder}/items")
     if (count := items["topic_id"].nunique()) < TOPICS:
-        refuse(f"{folder}/items has {plural(count, 'topic')}; {TOPICS} are needed.")
+        refuse(message("too_few_topics", where=f"{folder}/items", count=count, needed=TOPICS))
     read_features(folder, known, by="item_id")
     topic = items["topic_id"].to_numpy()
     for name, what in (("votes", "votes"), ("gold", "gold_pairs")):
         table, where = tables[name], f"{folder}/{what}"
         first, second = compared(known, table, where, columns=("item_i", "item_j"))
         if (apart := int(np.count_nonzero(topic[first] != topic[second]))) > 0:
-            refuse(
-                f"{where}: {apart:,} of {plural(len(table), 'row')} compare items of two topics; "
-                "drop them."
-            )
+            refuse(message("items_of_two_topics", where=where, count=apart, total=len(table)))
         if not pd.api.types.is_numeric_dtype(table["label"]):
-            refuse(f"{where} has labels that are no numbers; give 1, -1 or 0.")
+            refuse(message("labels_not_numbers", where=where))
 
 
 def _topic(folder: Path, number: int) -> VoteSet:
@@ -367,7 +365,7 @@ def _topic(folder: Path, number: int) -> VoteSet:
 
 def _folder(unit: Unit) -> Path:
     if unit.data is None:
-        raise UrlrError(f"{unit.experiment} runs on real votes only.")
+        raise UrlrError(message("real_votes_only", experiment=unit.experiment))
     return unit.data
 
 

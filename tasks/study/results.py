@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tasks.messages import message
 from tasks.study.claims import judged
 from tasks.study.content import ClaimLine, CostLine, ExperimentPart, StudyContent
 from tasks.study.experiments import EXPERIMENTS, SHOWN
@@ -46,7 +47,7 @@ class Cost:
     def sentence(self) -> str:
         """In words."""
         if not self.n_run:
-            return "No trial was run to its end."
+            return message("no_trial_run")
         sittings = f" in {self.sittings} sittings" if self.sittings > 1 else ""
         return (
             f"{plural(self.n_run, 'trial')} in {self.wall_seconds / 60:.1f} min{sittings} on "

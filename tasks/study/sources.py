@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from urlr.arrays import Floats, Ints
 from urlr.errors import UrlrError
-from urlr.ids import plural, shown_some
+from urlr.sentence import Sentence
 
 ENDINGS = (".parquet", ".csv", ".csv.gz")
 
@@ -20,7 +21,7 @@ class StudyDataError(UrlrError):
     """A folder does not hold what an experiment needs."""
 
 
-def refuse(problem: str) -> NoReturn:
+def refuse(problem: Sentence) -> NoReturn:
     """Raise what is wrong with the data."""
     raise StudyDataError(problem)
 
@@ -35,25 +36,23 @@ def read_table(folder: Path, stem: str, columns: Sequence[str]) -> pd.DataFrame:
     """
     found = [folder / f"{stem}{ending}" for ending in ENDINGS]
     path = next((one for one in found if one.is_file()), None)
-    wanted = f"with columns {', '.join(columns)}"
+    wanted = ", ".join(columns)
     if path is None:
         names = ", ".join(one.name for one in found)
-        refuse(f"{folder} has no table {stem!r} (looked for {names}); put one there {wanted}.")
+        refuse(message("no_such_table", folder=folder, table=stem, names=names, columns=wanted))
     try:
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     except (ValueError, OSError, EOFError) as error:  # pandas' and pyarrow's own are ValueErrors
-        refuse(f"{path} cannot be read ({error}); a table {wanted} is needed.")
+        refuse(message("unreadable_table", path=path, why=str(error), columns=wanted))
     lacking = [name for name in columns if name not in table.columns]
     if lacking:
-        refuse(
-            f"{path} lacks {plural(len(lacking), 'column')} ({shown_some(lacking)}); "
-            f"it has {shown_some(list(table.columns))}."
-        )
+        held = list(table.columns)
+        refuse(message("lacking_columns", path=path, count=len(lacking), names=lacking, found=held))
     if table.empty:
-        refuse(f"{path} has no rows; a table {wanted} is needed.")
+        refuse(message("no_rows", path=path, columns=wanted))
     for name in columns:
         if (empty := int(table[name].isna().sum())) > 0:
-            refuse(f"{path}: {empty:,} of {len(table):,} rows have no {name}; fill or drop them.")
+            refuse(message("empty_cells", path=path, count=empty, total=len(table), column=name))
     return table
 
 
@@ -61,27 +60,22 @@ def check_named_once(ids: pd.Index[Any], what: str) -> None:
     """Raise if an item is named twice."""
     twice = ids[ids.duplicated()].unique()
     if len(twice):
-        refuse(
-            f"{what}: {plural(len(twice), 'item')} named twice ({shown_some(list(twice))}); keep "
-            "one row of each."
-        )
+        refuse(message("items_named_twice", where=what, count=len(twice), items=list(twice)))
 
 
 def check_values(features: pd.DataFrame, what: str) -> None:
     """Raise if features are none, missing or infinite."""
     if features.shape[1] == 0:
-        refuse(f"{what} has no numeric column besides the names of items.")
+        refuse(message("features_without_numbers", where=what))
     if (bad := int(np.count_nonzero(~np.isfinite(features.to_numpy(np.float64))))) > 0:
-        refuse(f"{what}: {bad:,} values are missing or infinite; fill or drop them.")
+        refuse(message("values_not_finite", where=what, count=bad))
 
 
 def check_apart(first: Ints, second: Ints, what: str) -> None:
     """Raise if a row compares an item with itself."""
     if (same := int(np.count_nonzero(first == second))) > 0:
-        refuse(
-            f"{what}: {same:,} of {plural(len(first), 'row')} compare an item with itself; drop "
-            "them."
-        )
+        total = len(first)
+        refuse(message("items_compared_with_themselves", where=what, count=same, total=total))
 
 
 def finite(column: pd.Series[Any], called: str, what: str) -> Floats:
@@ -89,8 +83,14 @@ def finite(column: pd.Series[Any], called: str, what: str) -> Floats:
     values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
     if (bad := ~np.isfinite(values)).any():
         refuse(
-            f"{what}: {int(bad.sum()):,} of {plural(len(column), 'row')} have {called} that is no "
-            f"finite number ({shown_some(list(column[bad].unique()))}); correct or drop them."
+            message(
+                "not_finite_numbers",
+                where=what,
+                count=int(bad.sum()),
+                total=len(column),
+                called=called,
+                values=list(column[bad].unique()),
+            )
         )
     return values
 
@@ -105,7 +105,7 @@ def truths(items: pd.DataFrame, what: str) -> pd.Series[Any]:
     """
     index = pd.Index(items["item"])
     check_named_once(index, what)
-    return pd.Series(finite(items["truth"], "a truth", what), index=index, name="truth")
+    return pd.Series(finite(items["truth"], message("a_truth"), what), index=index, name="truth")
 
 
 def read_features(folder: Path, items: pd.Index[Any], *, by: str = "item") -> Floats:
@@ -121,8 +121,13 @@ def read_features(folder: Path, items: pd.Index[Any], *, by: str = "item") -> Fl
     missing = items.difference(table.index)
     if len(missing):
         refuse(
-            f"{what}: {len(missing):,} of {plural(len(items), 'item')} have no features "
-            f"({shown_some(list(missing))})."
+            message(
+                "items_without_features",
+                where=what,
+                count=len(missing),
+                total=len(items),
+                items=list(missing),
+            )
         )
     numeric = table.select_dtypes("number").loc[items]
     check_values(numeric, what)
@@ -160,7 +165,12 @@ def places(items: pd.Index[Any], column: pd.Series[Any], what: str) -> Ints:
     if (unknown := int(np.count_nonzero(found < 0))) > 0:
         names = pd.unique(column[found < 0])
         refuse(
-            f"{what}: {unknown:,} of {plural(len(column), 'row')} name items that the table of "
-            f"items does not have ({shown_some(list(names))})."
+            message(
+                "items_not_in_table",
+                where=what,
+                count=unknown,
+                total=len(column),
+                items=list(names),
+            )
         )
     return np.asarray(found, np.int64)

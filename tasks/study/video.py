@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tasks.messages import message
 from tasks.study import standins
 from tasks.study.examples import pruned_examples
 from tasks.study.learner import (
@@ -129,14 +130,20 @@ def load(folder: Path, category: str) -> Votes:
     mine = truths(items[items["category"] == category], f"{folder}/items, {category}")
     if len(mine) <= TRAINED:
         refuse(
-            f"{folder}/items has {len(mine)} items of category {category!r}; more than {TRAINED} "
-            f"are needed in each of {', '.join(CATEGORIES)}."
+            message(
+                "too_few_items_of_category",
+                where=f"{folder}/items",
+                count=len(mine),
+                category=category,
+                needed=TRAINED,
+                categories=", ".join(CATEGORIES),
+            )
         )
     votes = read_table(folder, "votes", ["winner", "loser"])
     votes = votes[votes["winner"].isin(mine.index) & votes["loser"].isin(mine.index)]
     features = read_features(folder, mine.index)
     if (features < 0).any():
-        refuse(f"{folder}/features has negative values; bags of words are counts or shares.")
+        refuse(message("negative_words", where=f"{folder}/features"))
     who = votes["annotator"].to_numpy() if "annotator" in votes else None
     return Votes(
         features,

@@ -24,6 +24,7 @@ from tests.bench.measure import (
     resident,
     timed,
 )
+from tests.bench.paint import paint
 from tests.bench.scoring import scoring
 from urlr.graph import ComparisonGraph
 from urlr.path import outlier_path
@@ -241,5 +242,7 @@ def solvers(quick: bool) -> Rows:
 
 WORKLOADS: dict[str, Callable[[bool], Rows]] = {
     workload.__name__: workload
-    for workload in (paper, million, growth, featureless, solvers, intervals, large, scoring)
+    for workload in (
+        *(paper, million, growth, featureless, solvers, intervals, large, scoring, paint),
+    )
 }

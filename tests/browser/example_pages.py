@@ -23,12 +23,13 @@ from tasks.report.data import (
     SelfTest,
     Votes,
 )
+from urlr.messages import message
 
 REASONS = (
     "",
-    "the ranking puts the loser ahead",
-    "cast by someone whose votes are often wrong",
-    "cast by someone whose votes are mostly wrong: read the other way round",
+    message("against_ranking"),
+    message("careless_voter"),
+    message("reversed_voter"),
 )
 VERDICTS = (
     "careless",

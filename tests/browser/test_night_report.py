@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from pipeline import Place, Ran
+from in_process import Bench
+from pipeline import Ran
 from playwright.sync_api import Page, expect
 from registries import MLFLOW_WARNS
 
@@ -17,7 +18,7 @@ from tasks.report.site import LATEST
 from tasks.store import Store
 from tasks.write import table_bytes
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
 
 ATTRIBUTE = "<script>window.harmed++<!--"
 """A folder's name, which has no `=`: that would be a partition."""
@@ -30,7 +31,7 @@ LINK = "javascript:window.harmed=1"
 
 @dataclass(frozen=True)
 class Hostile:
-    place: Place
+    place: Bench
     ran: Ran
     site: Path
     """Where `urlr report` put the whole of it."""
@@ -40,10 +41,10 @@ class Hostile:
 
 
 @pytest.fixture(scope="module")
-def hostile(new_place, tmp_path_factory) -> Iterator[Hostile]:
+def hostile(new_bench, tmp_path_factory) -> Iterator[Hostile]:
     """A night on two attributes, one with features, and its report as a folder."""
     store = Store.at(tmp_path_factory.mktemp("hostile"))
-    place: Place = new_place(store, URLR_WORKERS="1", URLR_FIT__REPLICATES="20")
+    place: Bench = new_bench(store, URLR_FIT__REPLICATES="20")
     rng = np.random.default_rng(0)
     items = [MARKUP, BRACES, ESCAPE, FORMULA, "\u202egnp", *(f"item-{k}" for k in range(25))]
     people = [LONG, MARKUP, "=1+1", *(f"person-{k}" for k in range(9))]
@@ -94,7 +95,7 @@ def test_names_are_shown_and_run_nowhere(hostile, browser_page, attribute):
     text = browser_page.locator("body")
     expect(text).to_contain_text(MARKUP)
     expect(text).to_contain_text(BRACES)
-    expect(text).to_contain_text("\\u001b[31mred")
+    expect(text).to_contain_text("[31mred[0m")
     assert "49" not in browser_page.locator("td", has_text=BRACES).first.inner_text()
     browser_page.wait_for_timeout(500)
     unharmed(browser_page)

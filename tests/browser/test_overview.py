@@ -12,8 +12,8 @@ from tasks.report.overview import latest_page, overview_page
 from tasks.report.shell import library_files
 from tasks.results import Entry, Night
 
-FIRST_PAINT = 2000.0
-"""Milliseconds."""
+pytestmark = pytest.mark.full
+
 LARGEST = 5_000_000
 HOSTILE = (
     "<script>window.harmed = 1</script>",
@@ -74,16 +74,11 @@ def numbers(page: Page, column: int) -> list[float]:
     return [float(cell.split()[0].replace(",", "")) for cell in cells if cell]
 
 
-def test_a_thousand_attributes_are_painted_within_two_seconds(browser_page, site):
-    """The best of three openings: what else the machine does is no fault of the page."""
-    paints = []
-    for _ in range(3):
-        opened(browser_page, site)
-        paints += browser_page.evaluate(
-            "performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)"
-        )
-    assert len(paints) == 3
-    assert 0 < min(paints) < FIRST_PAINT
+def test_of_a_thousand_attributes_only_what_is_shown_is_drawn(browser_page, site):
+    """So that it is painted at once; `make bench` measures how soon."""
+    opened(browser_page, site)
+    assert browser_page.evaluate("document.querySelectorAll('*').length") < 2000
+    assert browser_page.locator("#attributes tbody tr").count() == 50
     expect(browser_page.locator("#attributes [role=status]")).to_have_text("1 to 50 of 1,000")
 
 

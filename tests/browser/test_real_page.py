@@ -13,6 +13,8 @@ from tasks.report.fit_page import fit_page
 from urlr import Ranker
 from urlr.simulate import AnnotatorShares, crowd
 
+pytestmark = pytest.mark.full
+
 LARGEST = 5_000_000
 
 

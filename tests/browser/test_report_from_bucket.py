@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from browser.conftest import watched
-from pipeline import Place, Ran
+from in_process import Bench
+from pipeline import Ran
 from playwright.sync_api import Browser, expect
 from registries import MLFLOW_WARNS
 from storage import S3Server, seaweedfs
@@ -16,7 +17,7 @@ from stored_votes import put, simulated
 from tasks.report.site import LATEST
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
 
 POLICY = Path(__file__).parents[2] / "deploy" / "s3" / "policy-report-reader.json"
 BUCKET = "urlr"
@@ -36,7 +37,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(new_place, tmp_path_factory) -> Iterator[Served]:
+def served(new_bench, tmp_path_factory) -> Iterator[Served]:
     """A night on enough votes that its page lists them in several files."""
     folder = tmp_path_factory.mktemp("served")
     known = S3Server("")
@@ -58,9 +59,10 @@ def served(new_place, tmp_path_factory) -> Iterator[Served]:
         server.client().create_bucket(Bucket=BUCKET)
         store = Store.at(f"s3://{BUCKET}", deadline=60)
         put(store, f"votes/{MANY}/1.parquet", simulated(n_votes=12_000, n_items=60).votes)
-        place: Place = new_place(
+        place: Bench = new_bench(
             store, URLR_WORKERS="1", URLR_FIT__REPLICATES="0", **server.environment
         )
+        del place.environment["URLR_DASK_ADDRESS"]  # its workers know another server
         ran = place.night()
         assert ran.outcomes() == {MANY: "published"}, ran.out + ran.err
         yield Served(ran, server)

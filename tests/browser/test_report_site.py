@@ -15,6 +15,8 @@ from tasks.report.site import LATEST, point_to, report_key, whole_site, write_ov
 from tasks.results import Entry, Night
 from tasks.store import Store
 
+pytestmark = pytest.mark.full
+
 NAMES = ("index", "photos/smiling")
 """The first is called like the overview."""
 

@@ -13,6 +13,8 @@ from tasks.study.looks import METHODS, STAND_IN_WORDS
 from tasks.study.page import study_page
 from tasks.study.records import STAND_IN, Chart, Example
 
+pytestmark = pytest.mark.full
+
 FG_NET = "FG-NET ages and features, simulated votes"
 ATTRIBUTES = [
     "natural",

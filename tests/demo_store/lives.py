@@ -12,6 +12,7 @@ import pandas as pd
 
 from tests.demo_store.plans import MONTH, NIGHT_ONE, NIGHT_TWO, PLANS, Plan
 from urlr.arrays import Mask
+from urlr.messages import message
 from urlr.simulate import Crowd, crowd
 
 _FORMATS = (".csv.gz", ".parquet", ".csv", ".jsonl")
@@ -140,19 +141,19 @@ def _dirtied(plan: Plan, rows: pd.DataFrame, rng: np.random.Generator) -> pd.Dat
         some = rows.iloc[np.sort(rng.choice(len(rows), count, replace=False))]
         return some.assign(why=why, wrong=False, vote_id=some["vote_id"] + f"-{what}")
 
-    itself = picked(3, "compares an item with itself", "self")
+    itself = picked(3, message("self_comparison"), "self")
     pieces = [
         rows,
         picked(6, "", "skip").assign(outcome="skip"),
-        picked(5, "missing or unknown outcome", "outcome").assign(outcome="left one"),
-        picked(4, "missing item", "lost").assign(item_b=None),
+        picked(5, message("unknown_outcome"), "outcome").assign(outcome="left one"),
+        picked(4, message("missing_item"), "lost").assign(item_b=None),
         itself.assign(item_b=itself["item_a"]),
     ]
     if plan.noun != "slogan":  # without features a new item is as good as any other
-        new = picked(5, "item has no features", "new")
+        new = picked(5, message("item_without_features"), "new")
         pieces.append(new.assign(item_a=f"{plan.noun}-new"))
     # An export that begins a little before the last one ended.
     dumps = rows["dump"].unique()
     again = rows[rows["dump"] == dumps[0]].tail(4)
-    pieces.append(again.assign(why="repeated vote_id", wrong=False, dump=dumps[1]))
+    pieces.append(again.assign(why=message("repeated_vote_id"), wrong=False, dump=dumps[1]))
     return pd.concat(pieces).sort_values("time", kind="stable", ignore_index=True)

@@ -10,6 +10,8 @@ import psutil
 import pytest
 from pipeline import PATIENCE, ROOT
 
+pytestmark = pytest.mark.full
+
 MARK = "COMPOSE_RUN_MARK"
 RUN = (
     "certificates",

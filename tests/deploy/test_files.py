@@ -84,12 +84,15 @@ def test_every_service_has_limits_a_restart_rule_and_a_health_check_or_runs_once
 
 
 def test_conditions_of_compose_are_ones_that_can_come_true(services):
-    for one in services.values():
-        for name, how in one.get("depends_on", {}).items():
-            once = services[name]["restart"] == "no"
-            assert how["condition"] == (
-                "service_completed_successfully" if once else "service_healthy"
-            )
+    conditions = [
+        (services[name]["restart"] == "no", how["condition"])
+        for one in services.values()
+        for name, how in one.get("depends_on", {}).items()
+    ]
+    assert set(conditions) == {
+        (True, "service_completed_successfully"),
+        (False, "service_healthy"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -158,13 +161,17 @@ def test_every_variable_of_compose_is_in_the_example_and_no_secret_has_a_value()
 
 
 def test_the_template_of_secrets_has_no_values_and_manifests_name_secrets_alone():
-    for one in documents():
-        if one["kind"] == "Secret":
-            assert not any(one["stringData"].values())
-    for one in containers():
-        for variable in one.get("env", []):
-            if variable["name"].endswith(("PASSWORD", "SECRET", "ACCESS_KEY")):
-                assert "secretKeyRef" in variable["valueFrom"], variable["name"]
+    secrets = [one["stringData"] for one in documents() if one["kind"] == "Secret"]
+    assert secrets
+    assert not any(value for secret in secrets for value in secret.values())
+    needed = [
+        variable
+        for one in containers()
+        for variable in one.get("env", [])
+        if variable["name"].endswith(("PASSWORD", "SECRET", "ACCESS_KEY"))
+    ]
+    assert needed
+    assert [one["name"] for one in needed if "secretKeyRef" not in one["valueFrom"]] == []
 
 
 def test_settings_of_urlr_are_known(services):

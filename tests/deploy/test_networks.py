@@ -80,6 +80,7 @@ def first_frame(port: int, tls: ssl.SSLContext | None = None) -> bytes:
         return spoken_to.recv(9)
 
 
+@pytest.mark.full
 def test_of_the_object_store_s3_listens_beyond_loopback_and_its_grpc_for_itself(services, tmp_path):
     """Its own command, with other ports; none of them but S3 asks for a key."""
     made = services["store-certificates"]["command"]

@@ -1,25 +1,36 @@
 """`urlr serve`: a server of its own, a night that comes by itself, and the end at any moment."""
 
 import re
+import shutil
 import signal
 import socket
-import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commands import Done, Fault, Urlr, command_in
-from pipeline import PATIENCE, asked, prefect_server
+from commands import Done, Fault, Running, Urlr, command_in, processes_of
+from pipeline import PATIENCE, PrefectApi, asked
 from registries import MLFLOW_WARNS
+from sentences import like
 from stored_votes import put, simulated
 from waiting import until
 
+from flows.messages import message
 from tasks.lease import held_by
 from tasks.runs import past_of
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
+
+SERVING = like("flows", "serving")
+OFTEN = "* * * * * */10"
+"""The sixth field is of seconds: nobody wants such nights, and no test waits for a minute."""
+SOON = {
+    "PREFECT_RUNNER_POLL_FREQUENCY": "1",
+    "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1",
+}
 
 
 @dataclass(frozen=True)
@@ -32,21 +43,21 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, prefect_tables: Path) -> Iterator[Served]:
     place: Path = tmp_path_factory.mktemp("serve")
     store = Store.at(place / "store")
     put(store, "votes/smiling/1.csv", simulated().votes)
-    command = command_in(place / "urlr", "")
-    del command.environment["PREFECT_API_URL"]
-    serving = command.start("serve", "--store", store.url, "--cron", "* * * * *")
+    command = with_a_server_of_its_own(command_in(place / "urlr", "", **SOON), prefect_tables)
+    serving = command.start("serve", "--store", store.url, "--cron", OFTEN)
 
     def ended() -> bool:
         return serving.process.poll() is not None
 
     try:
-        until(lambda: ended() or "Nightly at" in serving.said[0].read_text(), seconds=PATIENCE)
+        until(lambda: ended() or SERVING.search(serving.said[0].read_text()), seconds=PATIENCE)
         said = serving.said[0].read_text()
-        found = re.search(r"Prefect's pages: (http://127\.0\.0\.1:\d+)$", said, re.MULTILINE)
+        address = re.compile(r"(http://127\.0\.0\.1:\d+)")
+        found = like("flows", "server_pages", address=address).search(said)
         assert found is not None, said + serving.said[1].read_text()
         runs: list[dict[str, object]] = []
 
@@ -80,75 +91,126 @@ def test_it_ends_when_told_and_leaves_no_process_and_no_lease(served):
 def test_it_says_where_it_is_and_nothing_else(served):
     lines = served.done.out.splitlines()
     assert lines == [
-        "Starting a Prefect server, some 20 s.",
-        f"Prefect's pages: {served.address}",
-        f"Nightly at `* * * * *` (UTC) on {served.store.url}; stop with Ctrl-C.",
+        message("starting_server"),
+        message("server_pages", address=served.address),
+        message("serving", cron=OFTEN, timezone="UTC", store=served.store.url),
     ]
     assert "Traceback" not in served.done.err
     assert [one for one in served.done.err.splitlines() if not one.startswith("urlr: ")] == []
 
 
 @pytest.fixture(scope="module")
-def prefect_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that somebody else keeps."""
-    with prefect_server(tmp_path_factory.mktemp("prefect")) as api:
-        yield api.address
+def prefect_elsewhere(prefect_api: PrefectApi) -> Iterator[str]:
+    """The address of a server that somebody else keeps; its schedule ends with these tests."""
+    yield prefect_api.address
+    for one in prefect_api.ask("deployments"):
+        if one["name"] == "served":
+            address = f"{prefect_api.address}/deployments/{one['id']}"
+            urllib.request.urlopen(urllib.request.Request(address, method="DELETE")).close()
 
 
 @pytest.fixture
-def served_at(tmp_path: Path) -> Iterator[Callable[[str], Urlr]]:
+def served_at(tmp_path: Path, prefect_tables: Path) -> Iterator[Callable[[str], Urlr]]:
     """The command, by the address of a Prefect server; empty for one of its own."""
     made: list[Urlr] = []
 
     def command(api: str) -> Urlr:
-        made.append(command_in(tmp_path / "urlr", api))
-        if not api:
-            del made[-1].environment["PREFECT_API_URL"]
-        return made[-1]
+        made.append(command_in(tmp_path / "urlr", api, **SOON))
+        return made[-1] if api else with_a_server_of_its_own(made[-1], prefect_tables)
 
     yield command
     for one in made:
         one.close()
 
 
-def told_at(command: Urlr, line: str, later: float, number: int) -> Done:
-    """How it ends if a signal comes some seconds after it printed a line; "" at once."""
-    serving = command.start("serve", "--store", "store")
-    until(
-        lambda: line in serving.said[0].read_text() or serving.process.poll() is not None,
-        seconds=PATIENCE,
-    )
-    time.sleep(later)
+def with_a_server_of_its_own(command: Urlr, tables: Path) -> Urlr:
+    """The command without the address of a server; the tables that one makes first are there."""
+    del command.environment["PREFECT_API_URL"]
+    home = Path(command.environment["PREFECT_HOME"])
+    home.mkdir()
+    shutil.copy(tables, home)
+    return command
+
+
+Moment = Callable[[Running], object]
+"""Whether the command has come so far."""
+
+
+def told_at(command: Urlr, moment: Moment, number: int, *faults: Fault) -> Done:
+    """How it ends if a signal comes at a moment."""
+    serving = command.start("serve", "--store", "store", faults=faults)
+    until(lambda: moment(serving) or serving.process.poll() is not None, seconds=PATIENCE)
     assert serving.process.poll() is None, serving.said[1].read_text()
     return serving.end(signal_sent=number)
 
 
+def printed(code: str) -> Moment:
+    line = like("flows", code)
+    return lambda serving: line.search(serving.said[0].read_text()) is not None
+
+
+def its_server_is_there(serving: Running) -> bool:
+    programs = [one.cmdline() for one in processes_of(serving.mark)]
+    return any(words[2:4] == ["server", "start"] for words in programs)
+
+
 def assert_ended(done: Done) -> None:
     """Once it serves, to be told is how it ends; before, it was stopped."""
-    expected = (0, "") if "Nightly at" in done.out else (130, "urlr: stopped before the end.\n")
+    stopped = (130, f"urlr: {message('stopped_early')}\n")
+    expected = (0, "") if SERVING.search(done.out) else stopped
     assert (done.code, done.err) == expected, done
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
-    ("line", "later"), [("Starting a Prefect", 0.0), ("Starting a Prefect", 0.3), ("pages:", 0.0)]
+    ("moment", "number"),
+    [
+        (printed("starting_server"), signal.SIGTERM),
+        (its_server_is_there, signal.SIGINT),
+        (its_server_is_there, signal.SIGTERM),
+        (printed("server_pages"), signal.SIGINT),
+    ],
+    ids=["said", "there", "there too", "answers"],
 )
-def test_a_signal_while_its_server_starts_ends_both(served_at, line, later, number):
-    assert_ended(told_at(served_at(""), line, later, number))
+def test_a_signal_while_its_server_starts_ends_both(served_at, moment, number):
+    assert_ended(told_at(served_at(""), moment, number))
 
 
-@pytest.mark.parametrize("later", [0.0, 0.8, 2.0])
-def test_a_signal_before_all_is_loaded_ends_it(served_at, prefect_elsewhere, later):
+@pytest.mark.parametrize("function", ["", "tasks.settings:load_settings", "flows.serving:_loaded"])
+def test_a_signal_before_all_is_loaded_ends_it(served_at, prefect_elsewhere, tmp_path, function):
     """Before the command has begun, the signal itself ends the process."""
-    done = told_at(served_at(prefect_elsewhere), "", later, signal.SIGTERM)
+    begun = Fault(function, "note", tmp_path / "marks")
+    notes = (begun,) if function else ()
+    command = served_at(prefect_elsewhere)
+    done = told_at(command, lambda _: begun.struck or not notes, signal.SIGTERM, *notes)
     if (done.code, done.out, done.err) != (-signal.SIGTERM, "", ""):
         assert_ended(done)
 
 
-@pytest.mark.parametrize("later", [0.0, 0.3, 0.6, 1.2])
-def test_a_signal_while_the_runner_begins_is_not_lost(served_at, prefect_elsewhere, later):
-    number = signal.SIGINT if later == 0.3 else signal.SIGTERM
-    assert_ended(told_at(served_at(prefect_elsewhere), "Nightly at", later, number))
+@pytest.mark.parametrize(
+    ("function", "number"),
+    [
+        ("flows.serving:_nights", signal.SIGTERM),
+        ("prefect.runner:Runner.aadd_flow", signal.SIGINT),
+        ("prefect.runner:Runner.start", signal.SIGTERM),
+    ],
+)
+def test_a_signal_while_the_runner_begins_is_not_lost(
+    served_at, prefect_elsewhere, tmp_path, function, number
+):
+    begun = Fault(function, "note", tmp_path / "marks")
+    assert_ended(told_at(served_at(prefect_elsewhere), lambda _: begun.struck, number, begun))
+
+
+def test_a_signal_once_the_runner_asks_for_nights_is_not_lost(served_at, prefect_elsewhere):
+    def last_asked() -> list[object]:
+        known = asked(prefect_elsewhere, "deployments")
+        return [one["last_polled"] for one in known if one["name"] == "served"]
+
+    before = last_asked()
+    command = served_at(prefect_elsewhere)
+    assert_ended(
+        told_at(command, lambda _: last_asked() not in ([], [None], before), signal.SIGTERM)
+    )
 
 
 def test_a_server_that_never_answers_does_not_keep_it_from_ending(served_at):
@@ -165,7 +227,7 @@ def test_a_signal_amid_a_night_ends_the_night_too(served_at, prefect_elsewhere, 
     put(store, "votes/slow/1.csv", simulated().votes)
     slow = Fault("tasks.train:_computed", "hang", tmp_path / "marks", attribute="slow")
     command = served_at(prefect_elsewhere)
-    words = ("--store", store.url, "--cron", "* * * * *")
+    words = ("--store", store.url, "--cron", OFTEN)
     serving = command.start("serve", *words, faults=(slow,))
     until(lambda: slow.struck or serving.process.poll() is not None, seconds=PATIENCE)
     assert_ended(serving.end(signal_sent=signal.SIGTERM))

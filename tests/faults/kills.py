@@ -7,20 +7,21 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from commands import Done, Fault, runs_on
 from judge import Bytes, champions_serve, inputs_as_given, no_secret
-from pipeline import PATIENCE, PrefectApi
+from nights_apart import Forked
+from pipeline import PrefectApi
 from sites import Site, site_at
 from stored_votes import simulated
-from waiting import until
 
-from tasks.lease import held_by
+from tasks.lease import Record, held_by
 from tasks.objects import hidden_name
 from tasks.runs import names_of
 from tasks.store import Store
@@ -94,7 +95,7 @@ def deliver_second(site: Site) -> None:
     site.put(f"votes/{NEW}/1.csv", table_bytes(FRESH.votes, "1.csv"))
 
 
-def new_site(place: Path, api: PrefectApi) -> Site:
+def new_site(place: Path, api: PrefectApi | None) -> Site:
     """One worker, and a lease that soon runs out."""
     return site_at(
         place,
@@ -184,36 +185,51 @@ def _copy_of(place: Path) -> Path:
 
 @contextmanager
 def killed_one_after_the_other(
-    place: Path, api: PrefectApi, steps: Mapping[str, Kill]
+    place: Path,
+    api: PrefectApi,
+    steps: Mapping[str, Kill],
+    run_here: Callable[[Site], Site],
 ) -> Iterator[Killed]:
-    """A first night, a kill at every step, and a night to its end."""
+    """A first night, a kill at every step, and a night to its end.
+
+    A night that is killed by its worker, and the last, are whole nights, others apart from Prefect.
+    """
     site = new_site(place, api)
+    whole = site.command
     try:
-        yield _told(site, place, steps)
+        deliver_first(site)
+        done = run_here(site).night()
+        assert done.code == 0, done.out
+        first = _scores(site)
+        deliver_second(site)
+        apart = Forked(site.command.place, site.command.environment)
+        kills = {}
+        for number, (step, kill) in enumerate(steps.items()):
+            site.command = whole if kill.of_flow else apart
+            done = site.night(faults=(kill.fault(place / f"kill-{number}"),))
+            assert done.code == -signal.SIGKILL, (step, done)
+            kills[step] = _found(site, done)
+        _leave_half_written(site, kills[step].run)
+        site.command = whole
+        last = site.night()
+        yield Killed(site, first, kills, last, _scores(site), _n_fits(site))
     finally:
-        site.command.close()
+        whole.close()
 
 
-def _told(site: Site, place: Path, steps: Mapping[str, Kill]) -> Killed:
-    deliver_first(site)
-    fits = Fault("tasks.train:_computed", "note", place / "fits", attribute=OLD)
-    done = site.night(faults=(fits,))
-    assert done.code == 0, done.out
-    first = _scores(site)
-    deliver_second(site)
-    kills = {}
-    for number, (step, kill) in enumerate(steps.items()):
-        done = site.night(faults=(fits, kill.fault(place / f"kill-{number}")))
-        assert done.code == -signal.SIGKILL, (step, done)
-        kills[step] = _found(site, done)
-    # Nothing here dies in the midst of a write, which would leave this; the judge looks for it.
-    for folder in (f"runs/{kills[step].run}", "report", "lease"):
+def _leave_half_written(site: Site, run: str) -> None:
+    """What a night leaves that dies in the midst of a write, which none here does."""
+    for folder in (f"runs/{run}", "report", "lease"):
         key = f"{folder}/{hidden_name()}"
         site.store.replace(key, b"half of it")
         when = time.time() - LEASE - GRACE
         os.utime(Path(site.store.url) / key, (when, when))
-    last = site.night(faults=(fits,))
-    return Killed(site, first, kills, last, _scores(site), fits.struck)
+
+
+def _n_fits(site: Site) -> int:
+    """Runs that fitted the old attribute: each fit writes files of its own."""
+    found = (one.key.split("/") for one in site.store.list("runs"))
+    return len({key[1] for key in found if key[2:4] == ["attributes", OLD]})
 
 
 def _found(site: Site, done: Done) -> Found:
@@ -221,7 +237,7 @@ def _found(site: Site, done: Done) -> Found:
     champions_serve(site)
     inputs_as_given(site)
     no_secret(site, done)
-    until(lambda: held_by(site.store, grace=GRACE) is None, seconds=PATIENCE)
+    _let_time_pass(site)
     champion = site.registry.champion(OLD)
     return Found(
         run=names_of(site.store)[0],
@@ -230,6 +246,15 @@ def _found(site: Site, done: Done) -> Found:
         n_versions=len(site.registry.versions(OLD)),
         n_records=len([one for one in site.store.list("runs") if one.key.endswith("/run.json")]),
     )
+
+
+def _let_time_pass(site: Site) -> None:
+    """Bring the lease of a night that was killed to its end."""
+    key = max(one.key for one in site.store.list("lease") if one.key.endswith(".json"))
+    held = Record.from_bytes(site.store.read(key))
+    over = datetime.now(UTC) - timedelta(seconds=2 * GRACE)
+    site.store.replace(key, replace(held, expires=over).to_bytes())
+    assert held_by(site.store, grace=GRACE) is None
 
 
 def _scores(site: Site) -> dict[Any, float]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 from commands import Done, Fault, Urlr, command_in
+from nights_apart import Forked, Here
 from pipeline import PrefectApi
 from predicting import predicted
 from storage import S3Server
@@ -43,10 +44,12 @@ _RUN = re.compile(rb"\d{8}T\d{6}Z-[0-9a-f]{6}")
 class Site:
     """A store with votes and the command that works on it."""
 
-    command: Urlr
+    command: Urlr | Here | Forked
+    """May be replaced by another one at the same place, for nights that are run otherwise."""
     store: Store
     """Looked at past any proxy."""
-    prefect: PrefectApi
+    prefect: PrefectApi | None
+    """None: no night here is run by Prefect."""
     secrets: tuple[str, ...] = ()
     """What must not be seen anywhere."""
     given: dict[str, str] = field(default_factory=dict)
@@ -104,8 +107,14 @@ class Site:
     def _server(self) -> str:
         return self.command.environment.get("MLFLOW_TRACKING_URI", "")
 
+    @property
+    def by_prefect(self) -> bool:
+        """Whether nights are run by Prefect, by the command as it is now."""
+        return isinstance(self.command, Urlr)
+
     def flow_runs(self) -> list[dict[str, Any]]:
         """Nights on the store that have begun, as Prefect shows them, in order."""
+        assert self.prefect is not None
         runs = self.prefect.flow_runs(self.store)
         return [run for run in runs if run["state_name"] != "Late"]
 
@@ -124,13 +133,7 @@ class Site:
         """Digests of the results of an attribute, but for what differs from run to run."""
         place = night.entries[attribute].place
         assert place is not None, night.entries[attribute]
-        found = {}
-        for one in self.store.list(place):
-            name, data = one.key.removeprefix(f"{place}/"), self.store.read(one.key)
-            if name == RESULT:
-                data = json.dumps(json.loads(data) | OF_THE_RUN, sort_keys=True).encode()
-            found[name] = _digest(_RUN.sub(b"run", data))
-        return found
+        return result_digests(self.store, place)
 
     def results(self) -> dict[str, dict[str, str]]:
         """The same of all attributes, after the last night."""
@@ -167,13 +170,15 @@ class Site:
                 found[str(path)] = path.read_bytes()
         for store in (place for place in self.elsewhere if isinstance(place, Store)):
             found |= {store.address(one.key): store.read(one.key) for one in store.list()}
-        return found | {"Prefect's server": self.prefect.written()}
+        if self.prefect is not None:
+            found["Prefect's server"] = self.prefect.written()
+        return found
 
 
 def site_at(
     place: Path,
     store: Store,
-    prefect: PrefectApi,
+    prefect: PrefectApi | None,
     *,
     server: S3Server | None = None,
     **environment: str,
@@ -183,8 +188,20 @@ def site_at(
     secrets = {name: f"secret-{token_hex(8)}" for name in SECRETS}
     given = secrets | ({} if server is None else server.environment)
     given |= {"TMPDIR": str(place / "tmp"), "MLFLOW_TRACKING_USERNAME": "urlr"}
-    command = command_in(place / "urlr", prefect.address, **given, **environment)
+    api = "" if prefect is None else prefect.address
+    command = command_in(place / "urlr", api, **given, **environment)
     return Site(command, store, prefect, tuple(given[name] for name in SECRETS))
+
+
+def result_digests(store: Store, place: str) -> dict[str, str]:
+    """Digests of the results at a place, but for what differs from run to run."""
+    found = {}
+    for one in store.list(place):
+        name, data = one.key.removeprefix(f"{place}/"), store.read(one.key)
+        if name == RESULT:
+            data = json.dumps(json.loads(data) | OF_THE_RUN, sort_keys=True).encode()
+        found[name] = _digest(_RUN.sub(b"run", data))
+    return found
 
 
 def _digest(data: bytes) -> str:

@@ -16,7 +16,9 @@ HEAD = """\
 # What was tried to break it
 
 Whole nights are run by the real command, with Dask workers, a Prefect server and an MLflow
-registry, on an S3 server or a local disk. They end before one judge, which asks that
+registry, on an S3 server or a local disk. Nights apart from Prefect are the same command, store,
+registry and Dask workers in the tests' own process, or in a fork that may be killed. Both end
+before one judge, which asks that
 
 a. state and exit code tell the truth;
 b. one plain line says which attribute, which object, what is wrong and what to do;
@@ -30,13 +32,27 @@ g. running again without the fault gives these bytes too, but for what a page sa
 h. no secret is in any log, state, parameter, report, database or error;
 i. no process, port, lock or temporary file is left over.
 
+Nights apart from Prefect are those of
+
+- a delivery goes wrong, names: each case, and a whole night after it on all that failed and some
+  more, which must say the same of it on the console, in `urlr status` and in the report;
+- the flow is killed night after night: the steps but for the first, which is a whole night like
+  the one after all of them; each step alone is a whole night of `make soak`;
+- the store fails altogether: but for conditional writes that are ignored, a whole night;
+- the votes shift, and votes cast in the hour that comes twice.
+
+Workers in trouble, and all of `make soak`, are whole nights; what they are compared with, and the
+night after workers were in trouble, need not be.
+
 Other rows are less than that, and their own tests ask for what applies of it:
 
+- the store fails at one attribute: the work of a worker on one attribute, called as a worker calls
+  it, and some of the cases once more in a whole night;
 - attacks: a night of the real command whose sockets are looked at, and calls to an S3 server that
   enforces the policies of `deploy/s3`, with the keys of each role, one whole night among them;
 - bombs: a file read in a process of its own, whose processor time and memory are measured, as the
   commands read it or as a night's worker counts and gathers it, without Dask, Prefect and MLflow;
-- clocks: the dates that Prefect's scheduler gives, and one whole night;
+- clocks: the dates that Prefect's scheduler gives, but for the night said above;
 - malicious models: bytes that are loaded, and versions in an MLflow registry on a local disk, but
   for one whole night;
 - nights that cannot begin: the real command, up to its refusal;

@@ -1,13 +1,13 @@
 """Nights when the clocks change: one night a day, and every vote on its side of the moment.
 
-Of the last there is one whole night, by the command on a machine that lives by such clocks.
+Of the last there is one night of the command, on a machine that lives by such clocks.
 """
 
 import asyncio
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 
 import pandas as pd
@@ -15,14 +15,13 @@ import pytest
 from bad_dumps import N_VOTES, VOTES, features
 from cases import passed
 from judge import Seen, judge_entry, judge_night
-from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
-from sites import site_at
+from sites import Site, site_at
 from stored_votes import put
 
 from flows.night import Asked
 from flows.nightly_command import _moment
-from tasks.gather import gather_votes
+from tasks.gather import LATER, gather_votes
 from tasks.runs import new_run
 from tasks.store import Store
 from tasks.write import table_bytes
@@ -84,27 +83,25 @@ def test_votes_of_the_hour_that_comes_twice_are_told_apart(berlin, tmp_path):
     dump = put(store, "votes/x/1.csv", votes)
     gathered = gather_votes(store, [dump], attribute="x", as_of=_moment(BETWEEN))
     assert gathered.votes["winner"].tolist() == ["a"]
-    assert gathered.left_out == {"cast after the night asked for": 1}
+    assert gathered.left_out == {LATER: 1}
     both = gather_votes(store, [dump], attribute="x", as_of=_moment("2026-10-25"))
     assert both.votes["winner"].tolist() == ["a", "b"]
 
 
+@pytest.mark.full
 def test_a_night_in_the_hour_that_comes_twice_has_the_votes_before_it_alone(
-    tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi
+    berlin: None, tmp_path_factory: pytest.TempPathFactory, run_here: Callable[[Site], Site]
 ) -> None:
-    """The whole command, by clocks that go back a quarter of an hour after the moment asked for."""
+    """The command, by clocks that go back a quarter of an hour after the moment asked for."""
     place = tmp_path_factory.mktemp("clocks")
-    site = site_at(place, Store.at(place / "store"), prefect_api, TZ=ZONE, URLR_WORKERS="1")
+    site = run_here(site_at(place, Store.at(place / "store"), None, TZ=ZONE))
     later = 100
     times = [TWICE[0]] * (N_VOTES - later) + [TWICE[1]] * later
     site.put("features/all.csv", features())
     site.put("votes/smiling/1.csv", table_bytes(VOTES.assign(time=times), "1.csv"))
-    try:
-        done = site.night("--as-of", BETWEEN)
-        night = judge_night(site, done, {})
-    finally:
-        site.command.close()
-    said = f"{later} rows cast after the night asked for"
+    done = site.night("--as-of", BETWEEN)
+    night = judge_night(site, done, {})
+    said = f"{later} rows {LATER}"
     seen = judge_entry(night, done, "smiling", outcome="published", said=said)
     entry = night.entries["smiling"]
     assert (entry.rows["read"], entry.rows["skipped"]) == (N_VOTES, later)

@@ -1,20 +1,21 @@
 """Votes that change in one night as no crowd does: held, with the cause, until somebody looks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
 from cases import passed
+from commands import Done
 from judge import judge_again, judge_entry, judge_night
-from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from sites import Site, site_at
 from stored_votes import simulated
 
+from tasks.results import Night
 from tasks.store import Store
 from tasks.write import table_bytes
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 MADE = simulated(n_votes=600, n_items=20)
 VOTES: pd.DataFrame = MADE.votes.astype({"outcome": str, "annotator": str})
@@ -48,31 +49,30 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> Iterator:
+def nights(
+    tmp_path_factory: pytest.TempPathFactory, run_here: Callable[[Site], Site]
+) -> tuple[Done, Night, Night, Site]:
     place = tmp_path_factory.mktemp("shifts")
-    site: Site = site_at(place, Store.at(place / "store"), prefect_api)
+    site = run_here(site_at(place, Store.at(place / "store"), None))
 
     def deliver(*, shifted: bool) -> None:
         for name, (change, _) in CASES.items():
             votes = change(VOTES) if shifted else VOTES
             site.put(f"votes/{name}/1.csv", table_bytes(votes, "1.csv"))
 
-    try:
-        site.put("features/all.csv", table_bytes(MADE.features.reset_index(), "all.csv"))
-        site.put(f"votes/{STEADY}/1.csv", table_bytes(VOTES, "1.csv"))
-        deliver(shifted=False)
-        done = site.night()
-        assert done.code == 0, done.out
-        clean = site.results()
-        deliver(shifted=True)
-        done = site.night()
-        night = judge_night(site, done, clean, healthy=[STEADY])
-        deliver(shifted=False)
-        # The page tells what changed since the night before.
-        again = judge_again(site, site.night(), clean, but="page.json")
-        yield done, night, again, site
-    finally:
-        site.command.close()
+    site.put("features/all.csv", table_bytes(MADE.features.reset_index(), "all.csv"))
+    site.put(f"votes/{STEADY}/1.csv", table_bytes(VOTES, "1.csv"))
+    deliver(shifted=False)
+    done = site.night()
+    assert done.code == 0, done.out
+    clean = site.results()
+    deliver(shifted=True)
+    done = site.night()
+    night = judge_night(site, done, clean, healthy=[STEADY])
+    deliver(shifted=False)
+    # The page tells what changed since the night before.
+    again = judge_again(site, site.night(), clean, but="page.json")
+    return done, night, again, site
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,5 +1,6 @@
 """Nothing that a night starts on this machine can be reached from another."""
 
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,13 +17,22 @@ from stored_votes import put, simulated
 
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Urlr]:
-    """The command with nothing set: it starts all it needs, Prefect's API too."""
+def alone(tmp_path: Path, prefect_tables: Path, tables: Path) -> Iterator[Urlr]:
+    """The command with nothing set: it starts all it needs, Prefect's API too.
+
+    Databases have their tables: making them would take most of the time.
+    """
     command = command_in(tmp_path / "urlr", "")
+    for source, place in (
+        (prefect_tables, Path(command.environment["PREFECT_HOME"])),
+        (tables, command.work / "urlr-registry"),
+    ):
+        place.mkdir()
+        shutil.copy(source, place)
     for name in ("PREFECT_API_URL", *SILENT):
         del command.environment[name]
     yield command

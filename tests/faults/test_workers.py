@@ -1,11 +1,11 @@
 """Workers that die, hang, freeze, outgrow their memory or stumble, each over one attribute.
 
-One night in which all of that happens, with real workers that really die; the clean attributes
-beside, and the night after.
+One whole night in which all of that happens, with real workers that really die, and the clean
+attributes beside; a clean night and the night after are apart from Prefect.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,10 +21,10 @@ from sites import Site, site_at
 from tasks.results import Night
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 HEALTHY = ("healthy-one", "healthy-three", "healthy-two")
-DEADLINE = 40
+DEADLINE = 15
 """Seconds an attribute may take; one takes 2 when nothing else runs."""
 
 
@@ -79,7 +79,11 @@ class Nights:
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) -> Iterator[Nights]:
+def nights(
+    tmp_path_factory: pytest.TempPathFactory,
+    prefect_api: PrefectApi,
+    run_here: Callable[[Site], Site],
+) -> Iterator[Nights]:
     place: Path = tmp_path_factory.mktemp("workers")
     sites = [
         site_at(
@@ -107,19 +111,19 @@ def nights(tmp_path_factory: pytest.TempPathFactory, prefect_api: PrefectApi) ->
         )
         for name, case in CASES.items()
     }
+    whole = site.command
     try:
-        done = spotless.night()
+        done = run_here(spotless).night()
         assert done.code == 0, done.out
         clean: Bytes = spotless.results()
         settings = {"URLR_ATTRIBUTES": json.dumps(PATTERNS)}
         done = site.night(faults=tuple(faults.values()), **settings)
         unharmed = [ATTRIBUTES[name] for name, case in CASES.items() if case.outcome != "failed"]
         night = judge_night(site, done, clean, healthy=(*HEALTHY, *unharmed))
-        judge_again(site, site.night(), clean)
+        judge_again(run_here(site), site.night(), clean)
         yield Nights(site, faults, done, night)
     finally:
-        for one in sites:
-            one.command.close()
+        whole.close()
 
 
 @pytest.mark.parametrize("name", CASES)

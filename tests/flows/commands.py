@@ -16,7 +16,7 @@ import pytest
 from pipeline import PATIENCE, ROOT, SILENT, PrefectApi, asked
 
 QUICK = {"URLR_WORKERS": "1", "URLR_FIT__REPLICATES": "0", "URLR_FIT__CURVED": "false"}
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE")
 _MARK = "RUN_OF_TESTS"
 
 

@@ -6,22 +6,26 @@ a directory of its own, with an empty home. What came of it is looked at from ou
 
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import once, run_directory, start_shared, wait_for
 from storage import free_ports
 from waiting import until
 
 from tasks.registry import Registry
+from tasks.report.site import OVERVIEW, report_key
 from tasks.results import RESULTS, Entry, Night, Result
 from tasks.runs import names_of, read_night
 from tasks.store import Store
@@ -120,31 +124,28 @@ class PrefectApi:
         return True
 
 
-@contextmanager
-def prefect_server(place: Path, **settings: str) -> Iterator[PrefectApi]:
-    """A Prefect server on a free port of loopback, which keeps all it knows in a directory."""
+def _prefect_command(place: Path, **settings: str) -> tuple[PrefectApi, list[str], dict[str, str]]:
+    """A Prefect server on a free port of loopback that keeps all it knows in a directory."""
     [port] = free_ports(1)
     server = PrefectApi(f"http://127.0.0.1:{port}/api", place)
+    words = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    environment = clean_environment(place) | {
+        "PREFECT_HOME": str(place),
+        "PREFECT_SERVER_UI_API_URL": server.address,
+    }
+    return server, [sys.executable, "-m", "prefect", *words], environment | settings
+
+
+@contextmanager
+def prefect_server(place: Path, tables: Path, **settings: str) -> Iterator[PrefectApi]:
+    """A Prefect server of the caller's own, until the block ends; see `prefect_tables`."""
+    shutil.copy(tables, place)
+    server, command, environment = _prefect_command(place, **settings)
     log = place / "server.log"
-    words = ["server", "start", "--host", "127.0.0.1"]
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "prefect", *words, "--port", str(port)],
-            stdout=out,
-            stderr=out,
-            cwd=place,
-            env=clean_environment(place)
-            | {"PREFECT_HOME": str(place), "PREFECT_SERVER_UI_API_URL": server.address}
-            | settings,
-        )
+        process = subprocess.Popen(command, stdout=out, stderr=out, cwd=place, env=environment)
     try:
-        until(
-            lambda: server.answers() or process.poll() is not None,
-            "Prefect's server answers",
-            seconds=PATIENCE,
-        )
-        if process.poll() is not None:
-            pytest.fail(f"Prefect's server did not start:\n{log.read_text()[-2000:]}")
+        wait_for(server.answers, process, log)
         yield server
     finally:
         process.terminate()
@@ -156,10 +157,32 @@ def prefect_server(place: Path, **settings: str) -> Iterator[PrefectApi]:
 
 
 @pytest.fixture(scope="session")
-def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectApi]:
-    """One Prefect server for the run of all tests."""
-    with prefect_server(tmp_path_factory.mktemp("prefect")) as server:
-        yield server
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> PrefectApi:
+    """One Prefect server for all test processes of a run."""
+
+    def make(place: Path) -> str:
+        server, command, environment = _prefect_command(place)
+        start_shared(place, command, environment, server.answers)
+        _tables(place).parent.mkdir()
+        with (
+            closing(sqlite3.connect(place / "prefect.db")) as source,
+            closing(sqlite3.connect(_tables(place))) as copy,
+        ):
+            source.backup(copy)
+        return server.address
+
+    run = run_directory(tmp_path_factory)
+    return PrefectApi(once(run, "prefect", make), run / "prefect")
+
+
+@pytest.fixture(scope="session")
+def prefect_tables(prefect_api: PrefectApi) -> Path:
+    """A database with Prefect's tables and nothing in them: making them takes 10 s."""
+    return _tables(prefect_api.home)
+
+
+def _tables(home: Path) -> Path:
+    return home / "tables" / "prefect.db"
 
 
 @dataclass(frozen=True)
@@ -174,6 +197,10 @@ class Ran:
     def entry(self, attribute: str) -> Entry:
         """What the record says of an attribute."""
         return self.night.entries[attribute]
+
+    def overview(self, store: Store) -> str:
+        """The first page of its report."""
+        return store.read(report_key(self.night.run, OVERVIEW)).decode()
 
     def outcomes(self) -> dict[str, str]:
         """What became of each attribute this run worked on."""

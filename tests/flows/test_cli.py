@@ -15,8 +15,11 @@ import pytest
 
 import urlr
 from flows import fit_command
+from flows.messages import message as of_flows
+from tasks.messages import message
 from tasks.read import read_table
 from tasks.write import write_table
+from urlr.messages import message as of_method
 from urlr.simulate import crowd
 
 FEATURES = "item,x,y\na,1,2\nb,2,5\nc,4,1\nd,0,1\n"
@@ -31,6 +34,7 @@ def simulated():
 # ---------------------------------------------------------------- the whole walk
 
 
+@pytest.mark.full
 def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
     write_table(simulated.votes, tmp_path / "votes.csv")
     write_table(simulated.features.reset_index(), tmp_path / "features.parquet")
@@ -41,7 +45,9 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
 
     fitted = run("fit", "votes.csv", "features.parquet", "--out", "out", "--quiet")
     assert (fitted.returncode, fitted.stderr) == (0, "")
-    assert "Ranked 40 items from 600 votes" in fitted.stdout
+    counts = urlr.vote_table(simulated.votes).counts
+    assert counts["read"] == 600
+    assert of_method("summary_of_rows", n_items=40, rows=counts) in fitted.stdout
     assert "urlr score out/model.npz" in fitted.stdout
     ranking = tmp_path / "out"
     written = sorted(path.name for path in ranking.iterdir())
@@ -67,9 +73,7 @@ def test_fit_then_score_on_real_files_in_real_processes(tmp_path, simulated):
 
     again = run("fit", "votes.csv", "features.parquet", "--out", "out", "--quiet")
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == (
-        "urlr: out is not empty; give another name, or --overwrite to replace it.\n"
-    )
+    assert again.stderr == f"urlr: {message('target_not_empty', path='out')}\n"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -224,7 +228,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing(command, monkeypatch):
 
     monkeypatch.setattr(urlr, "fit", interrupted)
     assert command("fit", command.put("v.csv", VOTES), "--out", "out") == 130
-    assert command.err == "urlr: stopped before the end.\n"
+    assert command.err == f"urlr: {of_flows('stopped_early')}\n"
     assert [path.name for path in Path().iterdir()] == ["v.csv"]
 
 
@@ -258,10 +262,11 @@ def test_ctrl_c_stops_a_real_process(tmp_path):
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "urlr: stopped before the end.\n")
+    assert (process.returncode, err) == (130, f"urlr: {of_flows('stopped_early')}\n")
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.full
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     (tmp_path / "v.csv").write_text(VOTES)
     reader, writer = os.pipe()

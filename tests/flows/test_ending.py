@@ -6,8 +6,9 @@ import threading
 import time
 
 import pytest
+from waiting import until
 
-from flows.ending import Ending, done_apart, ended_by_signals
+from flows.ending import Ending, done_apart, ended_by_signals, is_work_left
 
 
 def told_by(number: int, work, *, patience: float) -> None:
@@ -39,7 +40,9 @@ def test_work_that_does_not_end_is_left_behind():
     over = threading.Event()
     told_by(signal.SIGTERM, lambda told: over.wait(60), patience=0.0)
     assert not over.is_set()
+    assert is_work_left()
     over.set()
+    until(lambda: not is_work_left(), "it has ended")
 
 
 def test_what_work_gives_or_raises_comes_back():

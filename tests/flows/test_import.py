@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 import urlr
+from flows.messages import message as of_flows
+from tasks.importing import Dropped
+from tasks.messages import message
 from tasks.read import read_table, read_votes
+from urlr.messages import message as of_method
 
 ARENA = (
     "model_a,model_b,winner,judge,tstamp\n"
@@ -56,38 +60,54 @@ SOURCES = [
     "mapping",
 ]
 
+
+def read(source: str, rows: int, *, votes: int, ties: int = 0, skipped: int = 0, dropped: int = 0):
+    """What is said of a file that was read."""
+    return message(
+        "rows_read",
+        source=source,
+        read=rows,
+        votes=votes,
+        ties=ties,
+        skipped=skipped,
+        dropped=dropped,
+    )
+
+
 CASES = {
     "label-studio export.json --config config.xml": (
-        "3 rows of export.json: 1 vote, 0 ties, 1 skipped, 1 dropped.",
-        "  1 dropped: annotation is cancelled",
+        read("export.json", 3, votes=1, skipped=1, dropped=1),
+        Dropped(message("column_says", column="annotation", word="cancelled"), 1),
     ),
     "argilla records.jsonl": (
-        "4 rows of records.jsonl: 2 votes, 1 tie, 0 skipped, 1 dropped.",
-        "  1 dropped: status is draft",
+        read("records.jsonl", 4, votes=2, ties=1, dropped=1),
+        Dropped(message("column_says", column="status", word="draft"), 1),
     ),
     "arena battles.csv": (
-        "6 rows of battles.csv: 4 votes, 1 tie, 0 skipped, 1 dropped.",
-        "  1 dropped: winner is unknown (`both`)",
+        read("battles.csv", 6, votes=4, ties=1, dropped=1),
+        Dropped(message("column_is_unknown", column="winner"), 1, ("`both`",)),
     ),
     "crowd-kit crowd.csv": (
-        "3 rows of crowd.csv: 2 votes, 0 ties, 0 skipped, 1 dropped.",
-        "  1 dropped: label is neither left nor right (`c`)",
+        read("crowd.csv", 3, votes=2, dropped=1),
+        Dropped(
+            message("column_names_neither", column="label", item_a="left", item_b="right"),
+            1,
+            ("`c`",),
+        ),
     ),
     "evalica evalica.csv": (
-        "3 rows of evalica.csv: 1 vote, 1 tie, 0 skipped, 1 dropped.",
-        "  1 dropped: winner is unknown (an empty cell)",
+        read("evalica.csv", 3, votes=1, ties=1, dropped=1),
+        Dropped(message("column_is_unknown", column="winner"), 1, (message("an_empty_cell"),)),
     ),
     "preference pairs.jsonl": (
-        "2 rows of pairs.jsonl: 1 vote, 0 ties, 0 skipped, 1 dropped.",
-        "  1 dropped: missing item",
+        read("pairs.jsonl", 2, votes=1, dropped=1),
+        Dropped(of_method("missing_item"), 1),
     ),
     "mturk batch.csv --mapping m.toml": (
-        "2 rows of batch.csv: 1 vote, 0 ties, 0 skipped, 1 dropped.",
-        "  1 dropped: AssignmentStatus is Rejected",
+        read("batch.csv", 2, votes=1, dropped=1),
+        Dropped(message("column_says", column="AssignmentStatus", word="Rejected"), 1),
     ),
-    "mapping batch.csv --mapping m.toml": (
-        "2 rows of batch.csv: 2 votes, 0 ties, 0 skipped, 0 dropped.",
-    ),
+    "mapping batch.csv --mapping m.toml": (read("batch.csv", 2, votes=2),),
 }
 
 
@@ -112,28 +132,30 @@ def test_every_source_is_accounted_for_and_taken_by_the_method(line, ending, fil
     out = f"votes.{ending}"
     assert files("import", *shlex.split(line), "--out", out) == 0, files.err
     assert files.err == ""
-    for said in CASES[line]:
-        assert said in files.out
-    assert f"to {out}: item_a, item_b, outcome" in files.out
-    assert f"Next: urlr fit {out} --out ranking" in files.out
+    summary, *dropped = CASES[line]
+    assert files.out.splitlines()[: 1 + len(dropped)] == [summary, *(f"  {one}" for one in dropped)]
     votes = read_votes(out)
+    columns = ", ".join(votes.columns)
+    assert columns.startswith("item_a, item_b, outcome")
+    assert of_flows("votes_written", count=len(votes), path=out, columns=columns) in files.out
+    assert of_flows("fit_next", path=out) in files.out
     counts = urlr.vote_table(votes).counts
     assert counts["rejected"] == 0
-    assert f"Wrote {len(votes)} row" in files.out
     assert f"{counts['used']} vote" in files.out
 
 
 def test_imported_votes_are_ranked(files):
     assert files("import", "arena", "battles.csv", "--out", "votes.parquet") == 0
     assert files("fit", "votes.parquet", "--out", "ranking", "--replicates", "0") == 0, files.err
-    assert "Ranked 3 items from 5 votes: 4 used, 1 tie, 0 skipped, 0 rejected." in files.out
+    rows = {"read": 5, "used": 4, "ties": 1, "skipped": 0, "rejected": 0}
+    assert of_method("summary_of_rows", n_items=3, rows=rows) in files.out
     assert read_table("ranking/scores.csv")["item"].tolist() == ["x", "y", "z"]
     assert sorted(read_table("ranking/annotators.csv")["annotator"]) == ["j1", "j2"]
 
 
 def test_imported_rankings_are_ranked(files):
     assert files("import", "argilla", "records.jsonl", "--out", "v.csv", "--no-prefix-record") == 0
-    assert "each pair of a ranking of k options weighs 2/k" in files.out
+    assert message("rankings_as_pairs", responses=2, rankings=1, pairs=3) in files.out
     assert files("fit", "v.csv", "--out", "ranking", "--replicates", "0") == 0, files.err
     assert read_table("ranking/scores.csv")["item"].tolist()[0] == "p"
 
@@ -155,36 +177,44 @@ def test_names_are_shown_but_never_acted_on(files):
     files.put("battles.csv", ARENA.replace("both", nasty).replace("x,y", f"{nasty},y"))
     assert files("import", "arena", "battles.csv", "--out", "v.csv") == 0
     assert "\x1b" not in files.out
-    assert nasty in read_votes("v.csv")["item_a"].tolist()
+    assert nasty[1:] in read_votes("v.csv")["item_a"].tolist()
 
 
 # ---------------------------------------------------------------- refusals
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "named"),
     [
-        ("arena crowd.csv", "crowd.csv has no column `model_a`"),
-        ("arena none.csv", "there is no file none.csv"),
-        ("evalica battles.csv", "battles.csv has no column `left`"),
-        ("mturk batch.csv --mapping none.toml", "there is no file none.toml"),
-        ("mturk batch.csv --mapping config.xml", "config.xml is not valid TOML"),
-        ("mapping crowd.csv --mapping m.toml", "crowd.csv has no column `Input.l`"),
-        ("label-studio records.jsonl --config config.xml", "records.jsonl has no annotations"),
-        ("label-studio battles.csv --config config.xml", "battles.csv: cannot tell the format"),
-        ("label-studio export.json --config m.toml", "m.toml is not valid XML"),
-        ("label-studio export.json --config config.xml --question q", "no pairwise question `q`"),
-        ("argilla export.json", "export.json has no responses"),
-        ("argilla records.jsonl --question q", "no question `q`"),
+        ("arena crowd.csv", ("crowd.csv", "`model_a`")),
+        ("arena none.csv", (message("no_such_file", path="none.csv"),)),
+        ("evalica battles.csv", ("battles.csv", "`left`")),
+        ("mturk batch.csv --mapping none.toml", (message("no_such_file", path="none.toml"),)),
+        ("mturk batch.csv --mapping config.xml", ("config.xml", "TOML")),
+        ("mapping crowd.csv --mapping m.toml", ("crowd.csv", "`Input.l`")),
+        (
+            "label-studio records.jsonl --config config.xml",
+            (message("no_annotations", where="records.jsonl"),),
+        ),
+        ("label-studio battles.csv --config config.xml", ("battles.csv", ".jsonl")),
+        ("label-studio export.json --config m.toml", ("m.toml", "XML")),
+        (
+            "label-studio export.json --config config.xml --question q",
+            (message("a_pairwise_question"), "`q`"),
+        ),
+        ("argilla export.json", (message("no_responses", where="export.json"),)),
+        ("argilla records.jsonl --question q", (message("a_question"), "`q`")),
     ],
 )
-def test_hopeless_exports_are_one_line(line, said, files):
-    assert said in files.refusal("import", *shlex.split(line), "--out", "votes.csv")
+def test_hopeless_exports_are_one_line(line, named, files):
+    said = files.refusal("import", *shlex.split(line), "--out", "votes.csv")
+    assert all(name in said for name in named)
 
 
 def test_results_never_replace_their_input_or_what_is_there_unasked(files):
     line = ("import", "mturk", "batch.csv", "--mapping", "m.toml")
-    assert "is a file to be read" in files.refusal(*line, "--out", "batch.csv", "--overwrite")
+    said = files.refusal(*line, "--out", "batch.csv", "--overwrite")
+    assert of_flows("out_is_read", path="batch.csv") in said
     files.put("votes.csv", "old")
     assert "votes.csv exists" in files.refusal(*line, "--out", "votes.csv")
     assert ".parquet" in files.refusal(*line, "--out", "votes.txt")
@@ -245,7 +275,7 @@ def test_the_mapping_file_of_the_help_works(command):
     header = "WorkerId,AssignmentStatus,Input.left_id,Input.right_id,Answer.choice"
     command.put("b.csv", f"{header}\nw,Approved,1,2,Left\nw,Approved,1,2,\nw,Rejected,1,2,left\n")
     assert command("import", "mapping", "b.csv", "--mapping", "m.toml", "--out", "v.csv") == 0
-    assert "3 rows of b.csv: 1 vote, 0 ties, 1 skipped, 1 dropped." in command.out
+    assert read("b.csv", 3, votes=1, skipped=1, dropped=1) in command.out
 
 
 def test_help_loads_nothing_heavy():

@@ -5,15 +5,15 @@ from pipeline import Place, Ran
 from registries import MLFLOW_WARNS
 from small_stores import BRIGHT, SETTINGS, SMILING, write_small_store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 LARGE = {"URLR_LARGE_ATTRIBUTE": "100", "URLR_WORKERS": "1"}
 
 
 @pytest.fixture(scope="module")
-def nights(new_place) -> tuple[Place, Ran, Ran]:
+def nights(new_bench) -> tuple[Place, Ran, Ran]:
     """The same night twice, on the two attributes with features."""
-    place = new_place(**LARGE)
+    place = new_bench(**LARGE)
     write_small_store(place.store)
     (place.directory / "urlr.toml").write_text(SETTINGS)
     asked = ("--only", f"{BRIGHT},{SMILING}")

@@ -13,6 +13,8 @@ from waiting import until
 from tasks.evaluate import Estimate
 from tasks.names import encoded
 
+pytestmark = pytest.mark.full
+
 BETTER, WORSE = Estimate(0.2, 0.15, 0.25, 0.02), Estimate(-0.2, -0.25, -0.15, 0.02)
 HOSTILE = "<script>{{7*7}}" + "é" * 20
 NIGHTS = {
@@ -34,6 +36,7 @@ EMIT = """\
 from flows.night_events import emit_night_events
 from tasks.runs import read_night
 from tasks.store import Store
+
 store = Store.at("STORE")
 for run in RUNS:
     emit_night_events(read_night(store, run), store=store)

@@ -10,10 +10,13 @@ from example_nights import STORE, example_night
 from nights import entry, night, run_of, vote_tau
 from recorded_nights import kept
 from registries import MLFLOW_WARNS, registered
+from sentences import like
 
+from flows.messages import message
 from flows.night_report import night_text, tau_rows, tau_table
 from flows.status import models_text, status_of
 from tasks.lease import Holder, taken
+from tasks.messages import message as of_tasks
 from tasks.report.site import head_of
 from tasks.results import Night
 from tasks.runs import Started, note_start
@@ -62,16 +65,15 @@ def test_a_night_of_nothing_has_an_empty_spreadsheet():
 
 
 def test_the_sentence_says_whose_rows_are_not_in_it(mixed):
+    not_counted = of_tasks("failed_rows_not_counted", attributes=1)
     said = night_text(mixed, store=STORE)
-    assert (
-        "Of 100 rows, 80 used, 10 ties, 4 skipped, 6 rejected; "
-        "rows of 1 attribute that failed are not counted." in said
-    )
+    assert of_tasks("night_rows", **ROWS, failed=not_counted) in said
     good = night_text(night(entry("well", **KNOWN)), store=STORE)
-    assert "4 skipped, 6 rejected.\n" in f"{good}\n"
+    assert good.endswith(of_tasks("night_rows", **ROWS, failed=""))
     unused = entry("unused", outcome="failed", unused_rows=1234)
     more = night_text(night(*mixed.entries.values(), unused), store=STORE)
-    assert "6 rejected; 1,234 more in 1 attribute that failed; rows of 1 attribute that" in more
+    failed = of_tasks("rows_that_failed", rows=1234, attributes=1)
+    assert of_tasks("night_rows", **ROWS, failed=f"{failed}{not_counted}") in more
 
 
 def test_the_terminal_asks_for_the_same_night_again():
@@ -129,10 +131,15 @@ def test_status_tells_a_run_at_work_from_one_that_ended_without_a_word(tmp_path)
     note_start(store, Started(run, "here", 1, AS_OF, None))
     with taken(store, Holder.here(run)):
         at_work = status_of(settings).text
-    assert at_work.startswith(f"Running: {run} on ")
-    assert "without a word" not in at_work
-    dead = f"1 run ended without a word ({run}); urlr nightly takes up what was left."
-    assert status_of(settings).text.splitlines()[:2] == [dead, "No night has finished yet."]
+    dead = message("runs_ended_without_a_word", count=1, runs=[run])
+    running, *_ = at_work.splitlines()
+    here = Holder.here(run)
+    assert like("flows", "night_running", run=run, host=here.host, process=here.pid).fullmatch(
+        running
+    )
+    assert dead not in at_work
+    assert status_of(settings).text.splitlines()[:2] == [dead, message("no_night_finished")]
     kept(store, night(entry("well"), day=16))
     after = status_of(settings).text.splitlines()
-    assert (after[0], after[1].split(",")[0]) == (dead, f"Night of 2026-11-16 (run {run_of(16)})")
+    assert after[0] == dead
+    assert like("flows", "last_night", night="2026-11-16", run=run_of(16)).fullmatch(after[1])

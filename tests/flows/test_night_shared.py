@@ -6,12 +6,15 @@ from contextlib import nullcontext
 from typing import Any
 
 import pandas as pd
+import pytest
 from stored_votes import put, simulated
 
 from flows.night_shared import SharedTables, shared_tables
 from tasks.discover import Source
 from tasks.results import SharedTable
 from tasks.store import Store
+
+pytestmark = pytest.mark.full
 
 
 def reduced(

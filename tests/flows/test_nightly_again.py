@@ -1,13 +1,17 @@
 """Nights run again, otherwise, in part or in part changed: what is computed, and what is kept."""
 
 import io
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 
 import pandas as pd
 import pytest
-from pipeline import Place, PrefectApi, Ran, at_once, only_progress
+from in_process import Bench
+from pipeline import Place, PrefectApi, Ran, only_progress
 from registries import MLFLOW_WARNS
+from sentences import like
 from small_stores import (
     BRIGHT,
     FEATURES,
@@ -21,15 +25,18 @@ from small_stores import (
 )
 from storage import free_ports
 
+from flows.messages import message as of_flows
 from tasks.gather import LATER
+from tasks.messages import message
 from tasks.names import encoded
 from tasks.read import table_of
 from tasks.registry import Move, Registry
 from tasks.report.site import LATEST, report_key
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 ALL = {SMILING, BRIGHT, PLAIN, FEW}
+DASK_ADDRESS = "URLR_DASK_ADDRESS"
 NEW_REGISTRY = "new-registry"
 SAME = ("scores.parquet", "verdicts.parquet", "model.npz", "judge.npz", "summary.txt")
 """Files that must not depend on where, when and by how many workers they were made."""
@@ -39,21 +46,21 @@ SAME = ("scores.parquet", "verdicts.parquet", "model.npz", "judge.npz", "summary
 class Chain:
     """Nights in one place, by name, and the registry after each."""
 
-    place: Place
+    place: Bench
     nights: dict[str, Ran] = field(default_factory=dict)
     versions: dict[str, dict[str, list[int]]] = field(default_factory=dict)
     pointers: dict[str, str] = field(default_factory=dict)
     """What leads to the latest report, after each; empty if there is none."""
 
-    def add(self, name: str, *options: str, **settings: str) -> None:
-        self.nights[name] = self.place.night(*options, **settings)
+    def add(self, name: str, *options: str, at: Place | None = None, **settings: str) -> None:
+        self.nights[name] = (at or self.place).night(*options, **settings)
         self.versions[name] = self.place.versions()
         there = self.place.store.list(LATEST.partition("/")[0])
         self.pointers[name] = self.place.store.read(LATEST).decode() if there else ""
 
 
-def small_place(new_place: Callable[..., Place], **settings: str) -> Place:
-    place = new_place(**settings)
+def small_place(new_bench: Callable[..., Bench], **settings: str) -> Bench:
+    place = new_bench(**settings)
     write_small_store(place.store)
     (place.directory / "urlr.toml").write_text(SETTINGS)
     return place
@@ -64,27 +71,33 @@ def features_in(place: Place) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def chains(new_place) -> tuple[Chain, Chain, Chain]:
+def chains(new_bench, prefect_api) -> tuple[Chain, Chain, Chain]:
     """Three places that begin with the same votes; see each function for what happens there."""
-    made = [
-        Chain(small_place(new_place, URLR_WORKERS="1")),
-        Chain(small_place(new_place, URLR_WORKERS="2")),
-        Chain(small_place(new_place, URLR_WORKERS="2", URLR_SHARED_COMPONENTS="4")),
-    ]
-    at_once([lambda: changing(made[0]), lambda: choosing(made[1]), lambda: sharing(made[2])])
-    return made[0], made[1], made[2]
+    made = (
+        Chain(small_place(new_bench)),
+        Chain(small_place(new_bench)),
+        Chain(small_place(new_bench, URLR_SHARED_COMPONENTS="4")),
+    )
+    changing(made[0], prefect_api)
+    choosing(made[1])
+    sharing(made[2])
+    return made
 
 
-def changing(chain: Chain) -> None:
-    """With one worker: a night; nothing new; new and changed features; other rules; no registry."""
-    chain.add("first")
+def changing(chain: Chain, prefect_api: PrefectApi) -> None:
+    """A night with one worker of its own; nothing new; new and changed features; and so on.
+
+    Others follow with other rules and with no registry. Prefect is to see what is unchanged.
+    """
+    chain.add("first", at=with_own_workers(chain.place, "1"))
     [nobody] = free_ports(1)
-    chain.add("nothing new", URLR_DASK_ADDRESS=f"tcp://127.0.0.1:{nobody}")
+    seen = chain.place.by_prefect(prefect_api)
+    chain.add("nothing new", at=seen, URLR_DASK_ADDRESS=f"tcp://127.0.0.1:{nobody}")
     features = features_in(chain.place)
     newcomer = features.tail(1).assign(item="newcomer")
     features = pd.concat([features, newcomer], ignore_index=True)
     replace_features(chain.place.store, features)
-    chain.add("new row")
+    chain.add("new row", at=seen)
     voted_on = features["item"] == "s03"
     features.loc[voted_on, features.columns[1]] += 0.5
     replace_features(chain.place.store, features)
@@ -93,9 +106,15 @@ def changing(chain: Chain) -> None:
     chain.add("empty registry", URLR_REGISTRY=NEW_REGISTRY)
 
 
+def with_own_workers(place: Bench, count: str) -> Bench:
+    """Nights there start their own, which know less of this process's environment."""
+    kept = {name: value for name, value in place.environment.items() if name != DASK_ADDRESS}
+    return replace(place, environment=kept | {"URLR_WORKERS": count})
+
+
 def choosing(chain: Chain) -> None:
-    """With two workers: a dry run; the night; one by force; a night of the past; one after it."""
-    chain.add("dry", "--dry-run")
+    """A dry run with two workers of its own; the night; one by force; one of the past; another."""
+    chain.add("dry", "--dry-run", at=with_own_workers(chain.place, "2"))
     chain.add("real")
     chain.add("forced", "--only", FEW, "--force")
     chain.add("past", "--as-of", "2024-01-05")
@@ -157,7 +176,7 @@ def test_nothing_new_needs_no_worker_and_publishes_nothing(changed, prefect_api:
     assert ran.outcomes() == dict.fromkeys(ALL, "unchanged")
     assert changed.versions["nothing new"] == changed.versions["first"]
     assert not any(one.computed for one in ran.night.tonight())
-    flow_run = prefect_api.flow_runs(changed.place.store)[1]
+    flow_run = prefect_api.flow_runs(changed.place.store)[0]
     assert prefect_api.task_states(flow_run) == []
     assert set(prefect_api.artifacts(flow_run)) == {"kendall-tau", "nightly-summary"}
 
@@ -167,7 +186,7 @@ def test_features_of_an_item_nobody_voted_on_retrain_nothing(changed, prefect_ap
     assert ran.outcomes() == dict.fromkeys(ALL, "unchanged")
     assert not any(one.computed for one in ran.night.tonight())
     assert changed.versions["new row"] == changed.versions["first"]
-    flow_run = prefect_api.flow_runs(changed.place.store)[2]
+    flow_run = prefect_api.flow_runs(changed.place.store)[1]
     looked_at = [(BRIGHT, "Unchanged"), (SMILING, "Unchanged")]
     assert prefect_api.task_states(flow_run) == looked_at
 
@@ -185,7 +204,7 @@ def test_a_dry_run_leaves_the_registry_alone_and_its_results_are_used(chosen):
     dry, real = chosen.nights["dry"], chosen.nights["real"]
     assert dry.night.dry
     assert chosen.versions["dry"] == {}
-    assert "(dry run: nothing was changed in the registry)" in dry.out
+    assert message("night_was_dry") in dry.out
     assert {one.attribute for one in dry.night.tonight() if one.computed} == ALL
     assert real.outcomes() == dry.outcomes()
     for entry in real.night.tonight():
@@ -200,7 +219,8 @@ def test_force_publishes_what_was_held_and_is_kept_in_its_history(chosen):
     assert ran.outcomes() == {FEW: "published"}
     entry = ran.entry(FEW)
     assert not entry.computed
-    assert entry.reason.startswith("published by force, else held: only ")
+    too_few = like("tasks", "held", finding=like("tasks", "too_few_judged"))
+    assert like("tasks", "forced", finding=too_few).match(entry.reason)
     [move] = _moves(chosen, FEW)
     assert (move.to, move.forced, move.run) == (1, True, ran.night.run)
     [usual] = _moves(chosen, PLAIN)
@@ -232,9 +252,8 @@ def test_a_night_of_the_past_counts_votes_by_their_own_time_and_does_not_replace
     assert entry.outcome == "held"
     champion = chosen.place.registry.champion(SMILING)
     assert champion.number == 1
-    assert entry.reason == (
-        f"held: the champion, version 1, is of {champion.night}, newer than the night asked for"
-    )
+    newer = message("newer_champion", version=1, night=champion.night)
+    assert entry.reason == message("held", finding=newer)
 
 
 def test_a_night_after_one_of_the_past_counts_all_votes_again(chosen):
@@ -328,22 +347,25 @@ def test_a_model_of_shared_features_is_served_raw_ones(shared):
     pd.testing.assert_series_equal(served[known.index], known, check_names=False)
 
 
-def test_what_cannot_be_run_says_so_in_one_line_and_leaves_nothing(new_place):
-    place, empty = small_place(new_place), new_place()
-    unknown, future, nothing = at_once(
-        [
-            lambda: place.urlr("nightly", "--quiet", "--only", "faces/smilling"),
-            lambda: place.urlr("nightly", "--quiet", "--as-of", "2999-01-01"),
-            lambda: empty.urlr("nightly", "--quiet"),
-        ]
+def test_what_cannot_be_run_says_so_in_one_line_and_leaves_nothing(new_bench):
+    place, empty = small_place(new_bench), new_bench()
+    unknown = place.urlr("nightly", "--quiet", "--only", "faces/smilling")
+    future = place.urlr("nightly", "--quiet", "--as-of", "2999-01-01")
+    nothing = empty.urlr("nightly", "--quiet")
+    misspelt = like(
+        "tasks",
+        "no_votes_on_but_near",
+        names=["faces/smilling"],
+        near=re.compile("faces/smiling.*"),
     )
-    nearest = "urlr: the store has no votes on faces/smilling. Did you mean faces/smiling"
-    assert unknown.stderr.startswith(nearest)
-    assert future.stderr == "urlr: --as-of 2999-01-01 lies in the future; give a past day.\n"
-    assert nothing.stderr.startswith(f"urlr: the store {empty.store.url} holds no votes; put dumps")
+    assert misspelt.search(unknown.stderr)
+    ahead = of_flows("as_of_in_the_future", day=date(2999, 1, 1))
+    assert future.stderr == f"urlr: {ahead}\n"
+    assert like("tasks", "no_votes_in_store", store=empty.store.url).search(nothing.stderr)
     for done in (unknown, future, nothing):
         assert done.returncode == 1
         assert done.stdout == ""
+        assert done.stderr.startswith("urlr: ")
         assert done.stderr.count("\n") == 1
     for one in (place, empty):
         assert one.store.list("runs") == []

@@ -8,11 +8,13 @@ from pipeline import Place, Ran
 from registries import MLFLOW_WARNS
 from small_stores import PLAIN, write_small_store
 
+from flows.messages import message
+from tasks.messages import message as of_tasks
 from tasks.read import table_of
 from tasks.work import JUDGE
 from tasks.write import table_bytes
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 DUMP = f"votes/{PLAIN}/2024-01.parquet"
 CUT_OFF = f"votes/{PLAIN}/2024-02.parquet"
@@ -29,8 +31,8 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(new_place) -> Story:
-    told = Story(new_place(URLR_WORKERS="1", URLR_FIT__REPLICATES="0"))
+def story(new_bench) -> Story:
+    told = Story(new_bench(URLR_WORKERS="1", URLR_FIT__REPLICATES="0"))
     store = told.place.store
     write_small_store(store)
     told.add("no time", URLR_NIGHT_DEADLINE="0.001")
@@ -57,8 +59,7 @@ def story(new_place) -> Story:
 def test_a_night_without_time_fails_and_says_so(story):
     ran = story.nights["no time"]
     assert (ran.code, ran.night.state) == (1, "Failed")
-    [note] = [note for note in ran.night.notes if note.startswith("stopped: ")]
-    assert note.startswith("stopped: the night took longer than 0.001 s; raise URLR_NIGHT_DEADLINE")
+    assert message("night_took_too_long", seconds=0.001) in ran.night.notes
     assert story.place.registry.champion(PLAIN) is not None, "a later night had time"
 
 
@@ -74,7 +75,9 @@ def test_a_challenger_of_a_champion_without_judge_is_held_until_it_is_put_back(s
         story.nights[name].entry(PLAIN) for name in ("judge lost", "still lost", "judge found")
     )
     assert (lost.outcome, lost.computed, lost.rival_lost) == ("held", True, True)
-    assert "put it back, or publish by --force" in lost.reason
+    judge = f"{story.nights['truth'].entry(PLAIN).place}/{JUDGE}"
+    gone = of_tasks("judge_lost", version=lost.live, path=story.place.store.address(judge))
+    assert lost.reason == of_tasks("held", finding=gone)
     assert (still.outcome, still.computed, still.rival_lost) == ("held", False, True)
     assert (found.computed, found.rival_lost) == (False, False)
     assert found.difference is not None
@@ -85,7 +88,7 @@ def test_a_dump_that_cannot_be_read_fails_its_attribute_and_the_champion_serves_
     before, ran = story.nights["judge found"].entry(PLAIN), story.nights["cut off"]
     entry = ran.entry(PLAIN)
     assert (ran.code, ran.night.state, entry.outcome) == (1, "Failed", "failed")
-    assert entry.reason.startswith(f"{story.place.store.address(CUT_OFF)} is cut off")
+    assert entry.reason == of_tasks("parquet_cut_off", path=story.place.store.address(CUT_OFF))
     registry = story.place.registry
     champion = registry.champion(PLAIN)
     assert champion.number == entry.live == before.live

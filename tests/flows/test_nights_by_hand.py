@@ -4,6 +4,7 @@ Beside them lie attributes whose names mean harm, every night.
 """
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +12,18 @@ from pathlib import Path
 import pytest
 from pipeline import Place, Ran
 from registries import MLFLOW_WARNS
+from sentences import like
 from storage import free_ports
 from stored_votes import put, simulated
 
+from flows.messages import message
+from tasks.messages import message as of_tasks
 from tasks.names import encoded
 from tasks.registry import Registry
 from tasks.registry.served_model import MANIFEST
 from urlr.settings import METHOD_VERSION
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 KEPT, BACK = "kept", "taken-back"
 CLIMBING, MARKUP = "up\\..\\..\\x", "<img src<b>"
@@ -37,13 +41,13 @@ class Chain:
 
 
 @pytest.fixture(scope="module")
-def chain(new_place) -> Chain:
+def chain(new_bench) -> Chain:
     """A night; one with KEPT frozen; BACK is rolled back; KEPT is thawed; new votes on BACK.
 
     It is rolled back again, and then the registry is lost: a night on KEPT alone, and one on all,
     where votes lie astray.
     """
-    place: Place = new_place(URLR_WORKERS="2", URLR_FIT__REPLICATES="0", URLR_FIT__CURVED="false")
+    place: Place = new_bench(URLR_WORKERS="2", URLR_FIT__REPLICATES="0", URLR_FIT__CURVED="false")
     votes = simulated(n_votes=N_FIRST + 2 * N_MORE).votes
     first, second, third = (
         votes.iloc[start:stop]
@@ -93,7 +97,7 @@ def test_a_thawed_attribute_goes_to_the_gate_again_and_nothing_is_computed_anew(
 def test_a_rollback_works_without_the_store_of_votes(chain):
     code, out, err = chain.rolled_back
     assert (code, err) == (0, "")
-    assert out.startswith(f"{BACK}: version 1 is champion again, in place of version 2")
+    assert out == f"{message('rolled_back', attribute=BACK, to=1, before=2)}\n"
 
 
 def test_a_rollback_stays_until_there_are_new_votes(chain):
@@ -107,6 +111,16 @@ def test_a_rollback_stays_until_there_are_new_votes(chain):
         (1, 2, False),
         (2, 1, True),
     ]
+
+
+@pytest.mark.parametrize(("night", "version"), [("thawed", 2), ("back again", 3)])
+def test_what_serves_is_told_where_it_is_not_what_was_published(chain, night, version):
+    said = of_tasks("other_serves", attribute=BACK, version=version, live=1)
+    ran = chain.nights[night]
+    assert said in ran.out
+    assert said in ran.overview(chain.place.store)
+    [row] = [line for line in ran.out.splitlines() if line.startswith(f"{BACK} ")]
+    assert "published" not in row
 
 
 def test_what_served_when_the_registry_was_lost_serves_again(chain):
@@ -126,17 +140,18 @@ def test_what_was_rolled_back_when_the_registry_was_lost_is_held(chain):
     assert (before.live, before.version) == (1, 3)
     assert (lost.outcome, lost.rival_lost, lost.live) == ("held", True, None)
     assert lost.key == before.key
-    assert "put the registry back, or publish by --force" in lost.reason
+    assert lost.reason == of_tasks("held", finding=of_tasks("champion_lost"))
 
 
 def test_votes_of_no_attribute_make_a_night_partial_and_are_told(chain):
     ran = chain.nights["lost, all"]
     assert (ran.code, ran.night.state) == (3, "Partial")
-    assert ran.night.reason == "3 of 3 attributes done; 1 object outside of any attribute"
+    parts = (message("some_done", done=3, total=3), message("objects_outside", count=1))
+    assert ran.night.reason == message("partly_done", parts="; ".join(parts))
     [why] = ran.night.refused
-    assert why.startswith("votes/astray.csv: belongs to no attribute; move it into a folder")
-    assert f"left aside: {why}" in ran.out
-    assert "Once mended" not in ran.out, "there is nothing to run again"
+    assert why == of_tasks("of_no_attribute", files=["votes/astray.csv"])
+    assert message("left_aside", what=why) in ran.out
+    assert not like("flows", "once_mended").search(ran.out), "there is nothing to run again"
 
 
 def test_a_version_in_the_registry_says_what_it_is_made_of(chain):
@@ -152,11 +167,16 @@ def test_a_version_in_the_registry_says_what_it_is_made_of(chain):
     version = client.get_model_version(encoded(BACK), "2")
     used = [place.result(chain.nights[name].entry(BACK)).rows for name in ("first", "frozen")]
     more = sum(used[1][kind] - used[0][kind] for kind in ("used", "ties"))
-    step = entry.difference.deciding.value
-    sentence, _, new_votes = version.description.rpartition(", ")
-    before, after = map(float, sentence.removeprefix("replaces v1: tau ").split(" -> "))
-    assert after - before == pytest.approx(step, abs=0.0011)
-    assert new_votes == f"{more:,} new votes"
+    tau = re.compile(r"(\d\.\d{3})")
+    said = like(
+        "tasks",
+        "replaces_version",
+        version=1,
+        step=like("tasks", "tau_step", before=tau, after=tau),
+        votes=of_tasks("new_votes", count=more),
+    ).fullmatch(version.description)
+    before, after = map(float, said.groups())
+    assert after - before == pytest.approx(entry.difference.deciding.value, abs=0.0011)
     assert version.tags["urlr.method_version"] == str(METHOD_VERSION)
     assert version.tags["urlr.place"] == entry.place
     logged = client.get_run(version.run_id).data
@@ -179,7 +199,7 @@ def test_names_that_mean_harm_concern_nobody_else(chain, name):
     ran = chain.nights[name]
     assert (ran.code, ran.night.state) == (3, "Partial")
     assert {one for one, said in ran.outcomes().items() if said == "failed"} == {CLIMBING}
-    assert "holds a backslash" in ran.entry(CLIMBING).reason
+    assert of_tasks("key_with_backslash") in ran.entry(CLIMBING).reason
     assert ran.entry(MARKUP).live == 1
 
 

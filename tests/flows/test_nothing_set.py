@@ -6,26 +6,38 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import Bench
 from pipeline import PATIENCE, clean_environment
 from registries import MLFLOW_WARNS
+from sentences import like
 from stored_votes import put, simulated
 
 from flows.night_report import as_given
+from tasks.messages import message
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
+UNEVEN = like("tasks", "uneven_row", path="store/votes/broken/1.csv")
 KNOWN = (
     r"attribute +votes +pruned +tau +99% interval +change +verdict",
     r"broken +failed",
     r"smiling +500 +\d+% .* published v1",
     r"",
-    r"failed broken: store/votes/broken/1\.csv has .*",
-    r"Partial: 2 attributes in \d+ s: 1 published, 1 failed\. Of .* rejected; rows of "
-    r"1 attribute that failed are not counted\.",
-    r"Once mended: urlr nightly --store store --only broken",
-    r"Report: store/runs/\S+/report/index\.html",
-    r"Registry: \./urlr-registry\. Next: urlr status, urlr models",
+    like("flows", "what_failed_or_was_held", outcome="failed", attribute="broken", why=UNEVEN),
+    like(
+        "tasks",
+        "night_summary",
+        state="Partial",
+        attributes=2,
+        seconds=re.compile(r"\d+"),
+        outcomes="1 published, 1 failed",
+        dry="",
+        rows=like("tasks", "night_rows", failed=message("failed_rows_not_counted", attributes=1)),
+    ),
+    like("flows", "once_mended", command="urlr nightly --store store --only broken"),
+    like("flows", "report_at", store="store", run=re.compile(r"\S+")),
+    like("flows", "registry_at", registry="./urlr-registry"),
 )
 """Every line that is printed, and no other."""
 
@@ -62,7 +74,7 @@ def test_a_first_night_prints_known_lines_and_no_noise_of_libraries(ran):
 def test_addresses_are_printed_as_they_were_given(ran):
     home, done = ran
     assert str(home) not in done.stdout
-    (report,) = re.findall(r"Report: (\S+)", done.stdout)
+    (report,) = re.findall(r"(\S+/index\.html)", done.stdout)
     assert (home / "work" / report).is_file()
 
 
@@ -74,15 +86,10 @@ def test_nothing_lies_anywhere_but_in_store_registry_and_the_home_of_prefect(ran
 
 def test_status_prints_them_so_too(ran):
     home, _ = ran
-    said = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "status", "--store", "store"],
-        cwd=home / "work",
-        env=clean_environment(home),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert "  failed broken: store/votes/broken/1.csv has " in said.stdout
+    work = home / "work"
+    here = Bench(work, Store.at(work / "store"), clean_environment(home))
+    said = here.urlr("status", "--store", "store")
+    assert re.search(f"  failed broken: {UNEVEN.pattern}", said.stdout)
     assert str(home) not in said.stdout
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from nights import entry
 from recorded_nights import backfill, kept, recorded
+from sentences import like
 
+from tasks.messages import message
 from tasks.results import Night
 from tasks.store import Store
 
@@ -49,9 +51,7 @@ def test_a_green_night_of_long_ago_is_green_as_of_its_end_and_said_to_be_past(co
     assert [row[4] for row in data["live"]] == [0, 0, 0]
     [said] = data["warnings"]
     days = (before - night.finished).days
-    assert said.startswith(
-        f"This is a night of the past, {days:,} days ago. All below is told as of"
-    )
+    assert like("tasks", "built_again_later", count=days).fullmatch(said)
     assert data["written"] >= int(before.timestamp() * 1000)
 
 
@@ -78,13 +78,12 @@ def test_a_run_is_named_by_how_its_name_begins_unless_two_begin_so(command, stor
     assert command("report", begins, "--store", store.url, "--out", "site", "--quiet") == 0
     assert overview("site")["run"] == recorded(2).run
     said = command.refusal("report", "2026110", "--store", store.url, "--quiet")
-    assert f"2 runs begin with 2026110 on {store.url}; there are: " in said
+    assert like("tasks", "several_runs", count=2, name="2026110", store=store.url).search(said)
     assert recorded(1).run in said
     assert recorded(12).run not in said
 
 
 def test_where_there_is_no_night_of_all_attributes_that_is_said(command, store):
     kept(store, recorded(3, only=("a",)))
-    assert "no night of all attributes has finished" in command.refusal(
-        "report", "--store", store.url, "--quiet"
-    )
+    said = command.refusal("report", "--store", store.url, "--quiet")
+    assert message("no_whole_night", store=store.url) in said

@@ -7,11 +7,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import Fault, Urlr
-from pipeline import PATIENCE, Place, PrefectApi, at_once, only_progress
+from in_process import Bench
+from pipeline import PATIENCE, Place, PrefectApi, only_progress
 from registries import MLFLOW_WARNS, fitted, moved, registered
 from waiting import until
 
-pytestmark = MLFLOW_WARNS
+from flows.messages import message
+from tasks.messages import message as of_tasks
+
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
 
 ATTRIBUTES = {"smiling": 1, "interestingness/food": 3}
 """How many versions of each there are; the last is champion."""
@@ -38,15 +42,12 @@ def place(new_place, tables) -> Place:
 
 def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
     def alone(attribute: str, out: str):
-        return place.urlr("score", "--attribute", attribute, "features.parquet", "--out", out)
+        here = Bench(place.directory, place.store, place.environment)
+        return here.urlr("score", "--attribute", attribute, "features.parquet", "--out", out)
 
-    every, smiling, food = at_once(
-        [
-            lambda: place.urlr("score", "features.parquet", "--out", "every.parquet"),
-            lambda: alone("smiling", "smiling.parquet"),
-            lambda: alone("interestingness/food", "food.parquet"),
-        ]
-    )
+    every = place.urlr("score", "features.parquet", "--out", "every.parquet")
+    smiling = alone("smiling", "smiling.parquet")
+    food = alone("interestingness/food", "food.parquet")
     assert [every.returncode, smiling.returncode, food.returncode] == [0, 0, 0], every.stderr
     assert only_progress(every.stderr), every.stderr
     items = pd.read_parquet(place.directory / "features.parquet")["item"]
@@ -62,8 +63,9 @@ def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
         pd.testing.assert_series_equal(
             ours["score"].sort_index(), one["score"].sort_index(), check_index_type=False
         )
-    said = f"Scored {len(items)} items by 2 of 2 models into every.parquet: {len(scores)} scores."
-    assert every.stdout.splitlines()[0] == said
+    assert every.stdout.splitlines()[0] == of_tasks(
+        "scored", items=len(items), able=2, models=2, path="every.parquet", scores=len(scores)
+    )
     runs = prefect_api.ask("flow_runs", flows={"name": {"any_": ["scoring"]}})
     (run,) = (run for run in runs if run["parameters"]["out"] == "every.parquet")
     assert run["state_name"] == "Completed"
@@ -71,10 +73,11 @@ def test_all_champions_score_as_each_does_alone(place, prefect_api: PrefectApi):
 
 
 def test_a_misspelt_attribute_is_told_the_nearest(place):
-    done = place.urlr("score", "--attribute", "smilling", "features.parquet", "--out", "no.csv")
+    here = Bench(place.directory, place.store, place.environment)
+    done = here.urlr("score", "--attribute", "smilling", "features.parquet", "--out", "no.csv")
     assert done.returncode == 1
-    wanted = "urlr: there is no champion of smilling. Did you mean smiling?\n"
-    assert (done.stdout, done.stderr) == ("", wanted)
+    wanted = of_tasks("no_champion_but_near", names=["smilling"], near=["smiling"])
+    assert (done.stdout, done.stderr) == ("", f"urlr: {wanted}\n")
     assert not (place.directory / "no.csv").exists()
 
 
@@ -96,7 +99,7 @@ def test_a_scoring_that_is_stopped_leaves_no_output_and_no_process(
     until(lambda: hang.struck or running.process.poll() is not None, seconds=PATIENCE)
     done = running.end(signal_sent=sent, to_all=to_all)
     assert (done.code, done.out) == (130, ""), done
-    assert done.complaint == "urlr: stopped before the end."
+    assert done.complaint == f"urlr: {message('stopped_early')}"
     assert list(urlr.work.iterdir()) == []
 
 
@@ -110,5 +113,5 @@ def test_a_scoring_that_takes_longer_than_a_night_may_is_given_up(place, urlr: U
         URLR_NIGHT_DEADLINE="1",
     )
     assert (done.code, done.out) == (1, ""), done
-    assert done.complaint.startswith("urlr: scoring did not end within 1 seconds and was given up")
+    assert done.complaint == f"urlr: {of_tasks('took_too_long', what='scoring', seconds=1.0)}"
     assert list(urlr.work.iterdir()) == []

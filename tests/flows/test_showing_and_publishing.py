@@ -1,24 +1,28 @@
 """What cannot be shown or published tonight: what was decided and computed stands all the same."""
 
-from collections.abc import Iterator
+import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from commands import Done, Fault, command_in
+from in_process import Bench
+from pipeline import Ran
 from registries import MLFLOW_WARNS
 from stored_votes import put, simulated
 
+from flows.messages import message
+from tasks.messages import message as of_tasks
 from tasks.metrics import TEXTFILE
 from tasks.registry import Registry
 from tasks.report.site import LATEST, METRICS, report_key
 from tasks.results import Night
-from tasks.runs import names_of, read_night
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 PAGELESS, UNPUBLISHED = "smiling", "calm"
+PLANTED = "planted: the matrix is\nsingular"
 
 
 @dataclass(frozen=True)
@@ -27,76 +31,96 @@ class Nights:
 
     store: Store
     registry: Registry
-    done: tuple[Done, Done]
-    nights: tuple[Night, Night]
+    done: tuple[Ran, Ran]
     dashboards: bytes
     """What Prometheus reads, after the dry run."""
     dry: Night
-    unpointed: Done
-    """The end of a night that cannot move the pointer to its report."""
+    unpointed: Ran
+    """A night that cannot move the pointer to its report."""
+
+    unreported: Ran
+
+    @property
+    def nights(self) -> tuple[Night, Night]:
+        return self.done[0].night, self.done[1].night
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory, prefect_address: str) -> Iterator[Nights]:
-    place = tmp_path_factory.mktemp("shown")
-    store = Store.at(place / "store")
+def two(new_bench) -> Nights:
+    place: Bench = new_bench(URLR_FIT__REPLICATES="0", URLR_FIT__CURVED="false")
+    home, store = place.directory.parent, place.store
+    place.environment["URLR_METRICS_DIR"] = str(home)
     for seed, attribute in enumerate((PAGELESS, UNPUBLISHED)):
         put(store, f"votes/{attribute}/1.csv", simulated(seed=seed).votes)
-    faults = (
-        Fault("tasks.report.site:write_page", "raise", place / "page", attribute=PAGELESS),
-        Fault("tasks.report.site:write_overview", "raise", place / "overview"),
-        Fault(
-            "tasks.registry.registry:Registry.register",
-            "raise",
-            place / "register",
-            attribute=UNPUBLISHED,
-        ),
+    with pytest.MonkeyPatch.context() as patch:
+        breaks(patch, "flows.night.write_page", on=PAGELESS)
+        breaks(patch, "flows.night.write_overview")
+        breaks(patch, "tasks.registry.Registry.register", on=UNPUBLISHED)
+        first = place.night()
+    assert store.list("report") == [], "nothing may lead to a report that is not there"
+    second = place.night()
+    dry = place.night("--dry-run")
+    dashboards = (home / TEXTFILE).read_bytes()
+    pointer = Path(store.url, LATEST)
+    pointer.rename(home / "pointer")
+    pointer.mkdir()
+    unpointed = place.night()
+    pointer.rmdir()
+    (home / "pointer").rename(pointer)
+    with pytest.MonkeyPatch.context() as patch:
+        breaks(patch, "flows.night.write_overview")
+        unreported = place.night()
+    return Nights(
+        store, place.registry, (first, second), dashboards, dry.night, unpointed, unreported
     )
-    command = command_in(place / "urlr", prefect_address, URLR_METRICS_DIR=str(place))
-    try:
-        first = command("nightly", "--store", store.url, faults=faults)
-        pointed = store.list("report")
-        assert pointed == [], "nothing may lead to a report that is not there"
-        second = command("nightly", "--store", store.url)
-        found = [read_night(store, run) for run in reversed(names_of(store))]
-        nights = tuple(one for one in found if one is not None)
-        assert len(nights) == 2, (first, second)
-        dry = command("nightly", "--store", store.url, "--dry-run")
-        last = read_night(store, names_of(store)[0])
-        assert last is not None, dry
-        dashboards = (place / TEXTFILE).read_bytes()
-        pointer = Path(store.url, LATEST)
-        pointer.rename(place / "pointer")
-        pointer.mkdir()
-        unpointed = command("nightly", "--store", store.url)
-        pointer.rmdir()
-        (place / "pointer").rename(pointer)
-        registry = Registry.at(command.work / "urlr-registry")
-        yield Nights(store, registry, (first, second), nights, dashboards, last, unpointed)
-    finally:
-        command.close()
+
+
+def breaks(patch: pytest.MonkeyPatch, function: str, *, on: str | None = None) -> None:
+    """Let a function raise, always or if it is called about an attribute."""
+    works = pkgutil.resolve_name(function)
+
+    def called(*given: Any, **named: Any) -> Any:
+        about = [getattr(one, "attribute", one) for one in (*given, *named.values())]
+        if on is None or on in [one for one in about if isinstance(one, str)]:
+            raise RuntimeError(PLANTED)
+        return works(*given, **named)
+
+    patch.setattr(function, called)
+
+
+def not_made(what: str, night: Night) -> str:
+    """What is said of something that could not be made that night."""
+    return message("not_made", what=what, kind="RuntimeError", why=PLANTED, run=night.run)
 
 
 def test_an_attribute_without_a_page_is_published(two):
     entry = two.nights[0].entries[PAGELESS]
     assert (entry.outcome, entry.version, entry.page) == ("published", 1, None)
     [note] = [note for note in two.nights[0].notes if PAGELESS in note]
-    assert note.startswith("the page of smiling could not be made (RuntimeError: planted")
-    assert f"note: {note}" in two.done[0].out
+    assert note == not_made(message("the_page_of", attribute=PAGELESS), two.nights[0])
+    assert message("a_note", note=note) in two.done[0].out
+
+
+def test_a_night_that_lacks_nothing_but_its_report_is_not_completed(two):
+    night = two.unreported.night
+    done = message("no_report", done=message("all_done", total=2))
+    assert (night.state, night.reason, two.unreported.code) == ("Partial", done, 3)
+    assert message("report_at", store=two.store.url, run=night.run) not in two.unreported.out
 
 
 def test_a_night_without_a_report_has_its_record(two):
     night = two.nights[0]
     assert (night.state, two.done[0].code) == ("Partial", 3)
-    [note] = [note for note in night.notes if note.startswith("the report could not be made")]
-    assert note.endswith(f"once mended: urlr report {night.run}")
+    assert not_made(message("the_report"), night) in night.notes
+    assert (night.state, night.reported) == ("Partial", False)
+    assert message("report_at", store=two.store.url, run=night.run) not in two.done[0].out
     assert "Traceback" not in two.done[0].out + two.done[0].err
 
 
 def test_what_could_not_be_registered_is_published_the_next_night_without_fitting(two):
     failed = two.nights[0].entries[UNPUBLISHED]
     assert failed.outcome == "failed"
-    assert failed.reason.startswith("unexpected RuntimeError: planted")
+    assert failed.reason == message("unexpected_error", kind="RuntimeError", why=PLANTED)
     entry = two.nights[1].entries[UNPUBLISHED]
     assert (entry.outcome, entry.computed) == ("published", False)
     assert entry.place is not None
@@ -111,11 +135,12 @@ def test_the_next_night_is_whole_and_pointed_to(two):
 
 def test_a_night_that_cannot_move_the_pointer_is_done_and_says_so(two):
     """Its record is written by then, and tells the same as the exit code."""
-    night = read_night(two.store, names_of(two.store)[0])
-    assert (night.state, two.unpointed.code) == ("Completed", 0), two.unpointed
-    said = f"note: {LATEST} still leads to an earlier night ("
-    [line] = [line for line in two.unpointed.out.splitlines() if line.startswith(said)]
-    assert line.endswith("a file and a directory want one name; move one of them.)")
+    assert (two.unpointed.night.state, two.unpointed.code) == ("Completed", 0), two.unpointed
+    why = of_tasks(
+        "file_and_directory", path=two.store.address(LATEST), what=of_tasks("cannot_write")
+    )
+    note = message("pointer_not_moved", path=LATEST, why=why)
+    assert message("a_note", note=note) in two.unpointed.out.splitlines()
 
 
 def test_dashboards_are_told_the_figures_of_the_last_night_and_none_of_a_dry_run(two):

@@ -1,24 +1,32 @@
 """Slips at the keyboard: one plain line at once, with the nearest name where there is one."""
 
+import re
 import shlex
+from datetime import date
 from types import SimpleNamespace
 
 import pytest
 from cases import passed
 from judge import Seen
 from registries import MLFLOW_WARNS, moved, registered
+from sentences import like
+
+from tasks.messages import message
 
 pytestmark = MLFLOW_WARNS
 
+NEAREST = like("tasks", "attributes_nearly_called_so", names=re.compile("smiling.*"))
+UNKNOWN = like("tasks", "no_such_attribute", attribute="smilling", hint=NEAREST)
+CHAMPION = message("a_version", number=2, attribute="smiling")
 SLIPS = {
-    "urlr models smilling": "has no attribute smilling; did you mean smiling",
-    "urlr rollback smilling": "has no attribute smilling; did you mean smiling",
-    "urlr rollback smiling --to 9": "smiling has no version 9 that urlr registered",
-    "urlr rollback smiling --to 2": "is champion already; give another version",
-    "urlr nightly --as-of 2999-01-01": "--as-of 2999-01-01 lies in the future",
-    "urlr nightly --as-of 9999-12-31": "--as-of 9999-12-31 lies in the future",
+    "urlr models smilling": UNKNOWN,
+    "urlr rollback smilling": UNKNOWN,
+    "urlr rollback smiling --to 9": like("tasks", "no_such_version", attribute="smiling", number=9),
+    "urlr rollback smiling --to 2": like("tasks", "champion_already", version=CHAMPION),
+    "urlr nightly --as-of 2999-01-01": like("flows", "as_of_in_the_future", day=date(2999, 1, 1)),
+    "urlr nightly --as-of 9999-12-31": like("flows", "as_of_in_the_future", day=date(9999, 12, 31)),
 }
-"""What is typed, and part of what is said."""
+"""What is typed, and what is said."""
 SETTINGS = (
     "URLR_WORKERS=0",
     "URLR_WORKERS=1000000",
@@ -43,7 +51,7 @@ def smiling(registry):
 @pytest.mark.parametrize("typed", SLIPS)
 def test_a_slip_is_one_line(slip, smiling, typed):
     line = slip.refusal(*shlex.split(typed)[1:])
-    assert SLIPS[typed] in line
+    assert SLIPS[typed].search(line)
     passed("operator slips", typed, Seen("refused (1)", line.removeprefix("urlr: ").strip()))
 
 
@@ -66,5 +74,6 @@ def test_absurd_settings_are_named(slip, monkeypatch, setting):
     name, _, value = setting.partition("=")
     monkeypatch.setenv(name, value)
     line = slip.refusal("models")
-    assert f"set it by {name} or in urlr.toml" in line
+    said = like("tasks", "setting_refused", value=value, variable=name, file="urlr.toml")
+    assert said.search(line)
     passed("operator slips", setting, Seen("refused (1)", line.removeprefix("urlr: ").strip()))

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from commands import Fault, Urlr
 from pipeline import PATIENCE, Place, PrefectApi, only_progress
+from sentences import like
 from waiting import until
+
+from flows.messages import message
+
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +31,13 @@ def task_runs(api: PrefectApi, run: dict[str, Any]) -> list[dict[str, Any]]:
     return api.ask("task_runs", flow_runs={"id": {"any_": [run["id"]]}})
 
 
+@pytest.mark.full
 def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_api: PrefectApi):
     ran = place.urlr("study", "figure2", "--out", "found", "--workers", "2")
     assert ran.returncode == 0, ran.stderr
     assert only_progress(ran.stderr), ran.stderr
     assert "16  holds partly" in ran.stdout
-    assert "18 of 19 claims rest on experiments not run here." in ran.stdout
+    assert message("claims_not_judged", count=18, total=19) in ran.stdout
     assert "5 trials in" in ran.stdout
     out = place.directory / "found"
     assert len(trials(out)) == 5
@@ -61,24 +67,21 @@ def test_a_study_judges_its_claims_and_goes_on_where_it_stopped(place, prefect_a
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "said"),
     [
-        (["imgae"], "there is no experiment 'imgae'"),
-        (["image", "--data", "nowhere"], "--data nowhere is no folder."),
-        (["image", "--data", "."], "has no table 'items'"),
-        (["quality"], "quality run on real votes only; give their folder with --data."),
-        (["arguments"], "arguments run on real votes only; give their folder with --data."),
-        (["figure2", "--workers", "0"], "--workers 0 can do nothing"),
+        (["imgae"], like("tasks", "no_such_experiment", name="imgae")),
+        (["image", "--data", "nowhere"], like("tasks", "data_is_no_folder", path="nowhere")),
+        (["image", "--data", "."], like("tasks", "no_such_table", table="items")),
+        (["quality"], like("flows", "only_real_votes", names="quality")),
+        (["arguments"], like("flows", "only_real_votes", names="arguments")),
+        (["figure2", "--workers", "0"], like("flows", "too_few_workers", count=0)),
     ],
 )
-def test_what_cannot_be_studied_is_refused_at_once_in_one_line(place, options, words):
-    done = place.urlr("study", *options, "--out", "none")
-    assert done.returncode == 1
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (place.directory / "none").exists()
+def test_what_cannot_be_studied_is_refused_at_once_in_one_line(command, options, said):
+    assert said.search(command.refusal("study", *options, "--out", "none"))
 
 
+@pytest.mark.full
 def test_a_trial_whose_worker_is_killed_is_run_once_more(urlr: Urlr, prefect_api: PrefectApi):
     killed = Fault("tasks.study.trials:carried_out", "kill", urlr.place / "marks", times=1)
     done = urlr("study", "figure2", "--out", "found", "--workers", "2", faults=(killed,))
@@ -97,13 +100,14 @@ def test_a_trial_whose_worker_is_killed_is_run_once_more(urlr: Urlr, prefect_api
     assert max(task["run_count"] for task in task_runs(prefect_api, run)) == 2
 
 
+@pytest.mark.full
 def test_a_study_that_is_stopped_keeps_what_it_has(urlr: Urlr):
     running = urlr.start("study", "supplement", "--quick", "--out", "found")
     out = urlr.work / "found"
     until(lambda: len(trials(out)) >= 2 or running.process.poll() is not None, seconds=PATIENCE)
     done = running.end(signal_sent=signal.SIGINT, to_all=True)
     assert done.code == 130, done
-    assert done.complaint == "urlr: stopped before the end."
+    assert done.complaint == f"urlr: {message('stopped_early')}"
     kept = trials(out)
     assert 2 <= len(kept) < 9
     assert not list(out.rglob("*.tmp"))

@@ -5,8 +5,10 @@ from datetime import date, timedelta
 import pytest
 from recorded_nights import kept, recorded
 from registries import MLFLOW_WARNS, moved, publication
+from sentences import like
 
-from tasks.lease import Holder, taken
+from flows.messages import message
+from tasks.lease import Holder, held_by, taken
 from tasks.registry import Registry
 from tasks.runs import names_of
 from tasks.store import Store
@@ -39,31 +41,35 @@ def test_it_tells_first_and_removes_when_told_to(command, many_nights, monkeypat
     store = many_nights
     monkeypatch.setenv("URLR_GATE__NIGHTS", "20")
     assert command("tidy", "--store", store.url) == 0
-    what = f"2 runs ({run_of(1)} to {run_of(2)}), 0.0 MiB in 4 objects"
-    assert f"{what}: nothing needs them. 30 runs of the last 30 nights stay" in command.out
-    assert f"urlr tidy --store {store.url} --remove" in command.out
+    what = message("old_runs", runs=2, first=run_of(1), last=run_of(2), size=0.0, objects=4)
+    stay = message("recent_runs_stay", runs=30, nights=30)
+    assert message("old_runs_found", what=what, stay=stay) in command.out
+    assert message("to_remove_them", store=store.url, nights="") in command.out
     assert len(names_of(store)) == 32
     assert command("tidy", "--store", store.url, "--remove") == 0
-    assert f"Removed {what}." in command.out
+    assert message("old_runs_removed", what=what, stay=stay) in command.out
     assert left(store) == {run_of(day) for day in range(3, 33)}
     assert store.read("votes/a/1.csv")
     assert command("tidy", "--store", store.url, "--remove") == 0
-    assert "No run on" in command.out
+    assert message("no_run_can_go", store=store.url, stay=stay) in command.out
 
 
 def test_nothing_is_removed_while_a_night_is_at_work(command, many_nights):
     store = many_nights
     with taken(store, Holder.here("tonight")):
         assert command("tidy", "--store", store.url, "--remove") == 1
-    assert "is held by run tonight" in command.err
+        lease = held_by(store)
+    assert lease.run == "tonight"
+    assert like("tasks", "store_held", store=store.url, holder=lease).search(command.err)
     assert command("tidy", "--store", store.url, "--nights", "7") == 1
-    assert "--nights 7 is too few: give 31 (what gate and report look back" in command.err
+    assert like("flows", "too_few_nights", nights=7, least=31).search(command.err)
     assert command("tidy", "--store", store.url, "--nights", "1000000") == 1
-    assert "--nights 1000000 is too many" in command.err
+    assert like("flows", "too_many_nights", nights=1000000, least=31).search(command.err)
     assert len(names_of(store)) == 32
 
 
 @pytest.mark.parametrize("store", ["local"], indirect=True)
+@pytest.mark.full
 def test_a_version_whose_run_was_removed_can_be_rolled_back_to_and_serves_without_any_run(
     command, many_nights, own_registry, monkeypatch
 ):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from urlr.errors import UrlrError, VoteError
+from urlr.sentence import Sentence, made
 
 PATIENCE = 60.0
 
@@ -18,7 +19,7 @@ class TwoPartsError(UrlrError):
     """Can be pickled, but not read again."""
 
     def __init__(self, what: str, where: str) -> None:
-        super().__init__(f"{what} in {where}")
+        super().__init__(made(f"{what} in {where}", "two_parts", {}))
 
 
 def process_id(_: object) -> int:
@@ -35,8 +36,8 @@ def negative(number: int) -> int:
     return -number
 
 
-def refuse(text: str) -> None:
-    raise VoteError(text)
+def refuse(sentence: Sentence) -> None:
+    raise VoteError(sentence)
 
 
 def divide(by: int) -> float:

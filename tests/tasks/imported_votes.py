@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import urlr
 from tasks.importing import Imported
+from urlr.sentence import Sentence
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 ANYTHING = st.recursive(
@@ -45,30 +46,42 @@ def checked(imported: Imported) -> Imported:
 
 
 def reasons(imported: Imported) -> dict[str, int]:
-    return {dropped.reason: dropped.count for dropped in imported.dropped}
+    """How many rows were dropped for each reason, by its code and fields."""
+    return {
+        " ".join([one.reason.code, *map(str, one.reason.fields.values())]): one.count
+        for one in imported.dropped
+    }
 
 
 def rows(imported: Imported, *columns: str) -> list[tuple[object, ...]]:
     return list(imported.votes[list(columns)].itertuples(index=False, name=None))
 
 
-def refused(run: Callable[..., object], *arguments: object, **options: object) -> str:
-    """The message of the refusal, which is one plain line."""
+def refused(run: Callable[..., object], *arguments: object, **options: object) -> Sentence:
+    """The sentence of the refusal, which is one plain line."""
     with pytest.raises(urlr.UrlrError) as caught:
         run(*arguments, **options)
-    text = str(caught.value)
-    assert text.isprintable()
-    assert text.endswith(".")
-    return text
+    said = caught.value.sentence
+    assert said.isprintable()
+    assert said.endswith(".")
+    return said
 
 
-def attempt(run: Callable[..., Imported], *arguments: object, **options: object) -> Imported | str:
+def attempt(
+    run: Callable[..., Imported], *arguments: object, **options: object
+) -> Imported | Sentence:
     """What was imported, or the plain line of a refusal."""
     try:
         imported = run(*arguments, **options)
     except urlr.UrlrError as error:
-        refusal = str(error)
+        refusal = error.sentence
     else:
         return checked(imported)
     assert refusal.isprintable()
     return refusal
+
+
+def note(imported: Imported, code: str) -> dict[str, object]:
+    """The fields of the only note of a code."""
+    [found] = [one for one in imported.notes if one.code == code]
+    return found.fields

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from servers import once, run_directory
 
 import urlr
 from tasks.registry import Publication, Registry, Version
@@ -79,11 +80,14 @@ def moved(registry: Registry, versions: list[Version], first_night: date = NIGHT
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with MLflow's tables and nothing in them: making them takes seconds."""
-    place = tmp_path_factory.mktemp("tables")
-    found = Registry.at(place)
-    (place / "mlflow.db").touch()
-    assert found.versions("any") == []
-    return place / "mlflow.db"
+
+    def make(place: Path) -> str:
+        found = Registry.at(place)
+        (place / "mlflow.db").touch()
+        assert found.versions("any") == []
+        return str(place / "mlflow.db")
+
+    return Path(once(run_directory(tmp_path_factory), "mlflow-tables", make))
 
 
 @pytest.fixture(scope="session")
@@ -129,7 +133,7 @@ def registry_on_s3(tmp_path_factory, new_bucket, tables: Path) -> Registry:
     return found
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.full)])
 def any_registry(request: pytest.FixtureRequest, registry: Registry) -> Registry:
     """A registry with files in a directory, or in a bucket."""
     if request.param == "local":

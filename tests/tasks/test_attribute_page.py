@@ -7,10 +7,12 @@ from importlib.resources import files
 
 import pytest
 from example_pages import HOSTILE, example_head, example_page, hostile_page
+from refusals import refused
 
 from tasks.report.attribute_page import PageHead, attribute_page, single_page, vote_parts
 from tasks.report.data import AttributePage, Votes
 from tasks.report.page_file import PAGE, PAGES
+from urlr.errors import ArgumentError
 
 MOST = 5_000_000
 INSIDE = re.compile(rb'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
@@ -62,7 +64,7 @@ def test_a_page_without_votes_has_no_parts():
 
 def test_votes_that_were_not_cut_are_refused():
     data = replace(example_page(n_listed=700), n_per_part=500)
-    with pytest.raises(ValueError, match="given 700 votes and lists 700 in parts of 500"):
+    with refused(ArgumentError, "votes_not_cut", given=700, listed=700, per_part=500):
         attribute_page(data, PageHead(), library="", parts="")
 
 

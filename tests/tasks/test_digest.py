@@ -7,6 +7,7 @@ import pytest
 from example_nights import LAST, example_digests, example_night, run_of
 
 from tasks.evaluate import Estimate
+from tasks.messages import message
 from tasks.report.digest import (
     DIGEST,
     DIGESTS,
@@ -124,8 +125,10 @@ def test_missing_and_unreadable_digests_are_left_out(store):
 def test_a_digest_whose_columns_do_not_belong_together_is_refused():
     digest = json.loads(DIGESTS.to_bytes(digest_of(example_night(3))))
     digest["votes"].append(1)
-    with pytest.raises(ResultError, match="columns of 3, 3, 4"):
+    with pytest.raises(ResultError) as error:
         DIGESTS.from_bytes(json.dumps(digest).encode(), "runs/x/digest.json")
+    wrong = message("columns_of_other_lengths", attributes=3, tau=3, votes=4)
+    assert wrong in str(error.value)
 
 
 @pytest.mark.parametrize(

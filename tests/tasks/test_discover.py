@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from answering import answering
+from refusals import refused
 from stored_votes import put
 
 from tasks.discover import DiscoverError, Source, check_formats, discover
@@ -106,9 +107,10 @@ def test_files_outside_of_any_folder_are_refused_with_a_line(store):
     filled(store, "votes/smiling/1.csv", "votes/lost.csv", "votes/day=1/also.csv")
     found = discover(store)
     assert [one.attribute for one in found.attributes] == ["smiling"]
-    (refused,) = found.refused
-    assert refused.attribute == ""
-    assert "votes/day=1/also.csv, votes/lost.csv: belongs to no attribute; move it" in refused.why
+    (outside,) = found.refused
+    assert outside.attribute == ""
+    assert outside.why.code == "of_no_attribute"
+    assert outside.why.fields == {"files": ["votes/day=1/also.csv", "votes/lost.csv"]}
 
 
 IMPOSSIBLE = [
@@ -125,21 +127,25 @@ def test_names_that_cannot_be_stored_are_refused_while_others_are_found(store):
     found = discover(store)
     assert [one.attribute for one in found.attributes] == ["smiling"]
     assert {one.attribute for one in found.refused} == set(IMPOSSIBLE)
-    for refused in found.refused:
-        assert refused.why.startswith("attribute ")
-        assert refused.why.isprintable()
+    for one in found.refused:
+        assert one.why.fields["attribute"] == one.attribute
+        assert one.why.isprintable()
 
 
 def test_a_folder_whose_name_is_no_text_is_refused_by_a_name_that_can_be_kept(tmp_path):
     store = Store.at(tmp_path)
     filled(store, "votes/smiling/1.csv", "votes/odd\udcff/1.csv".replace("\udcff", ""))
     (tmp_path / "votes" / "odd").rename(tmp_path / "votes" / "odd\udcff")
-    (refused,) = discover(store).refused
-    assert refused.attribute == r"odd\udcff"
-    assert json.dumps(refused.attribute, ensure_ascii=False).encode()
-    assert refused.why.isprintable()
+    (odd,) = discover(store).refused
+    assert odd.attribute == r"odd\udcff"
+    assert json.dumps(odd.attribute, ensure_ascii=False).encode()
+    assert odd.why.isprintable()
 
 
+REFUSED = "by a line"
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("key", ["votes/odd//1.csv", "votes/odd\\sign/1.csv", "votes/\t/1.csv"])
 def test_odd_keys_of_a_bucket_do_not_stop_the_others(s3_store, bucket, s3, key):
     """Whatever others wrote: an attribute is refused here, or cannot be read, by a line."""
@@ -154,19 +160,20 @@ def test_odd_keys_of_a_bucket_do_not_stop_the_others(s3_store, bucket, s3, key):
     assert len(found.attributes) + len(found.refused) == 2
     read = {one.attribute: refused_or_read(s3_store, *one.dumps) for one in found.attributes}
     assert read.pop("smiling") == VOTES
-    assert set(read.values()) <= {VOTES, "refused by a line"}
+    assert set(read.values()) <= {VOTES, REFUSED}
 
 
 def refused_or_read(store: Store, source: Source) -> str:
     try:
         return store.read(source.key, etag=source.etag).decode()
     except StoreError as error:
-        return "refused by a line" if str(error).isprintable() else str(error)
+        return REFUSED if str(error).isprintable() else str(error)
 
 
 def test_a_store_without_votes_is_an_error_that_says_where_to_put_them(store):
     filled(store, "votes/_SUCCESS", "features/all.csv", "runs/1/votes/smiling/1.csv")
-    with pytest.raises(DiscoverError, match=r"holds no votes; put dumps under .*votes/<attribute>"):
+    folder = store.address("votes/<attribute>/")
+    with refused(DiscoverError, "no_votes_in_store", store=store.url, folder=folder):
         discover(store)
 
 
@@ -179,19 +186,21 @@ def test_only_some_attributes_may_be_asked_for(tmp_path):
     assert [one.attribute for one in found.only(["young"]).attributes] == ["young"]
     assert found.only(["young"]).refused == ()
     assert [one.attribute for one in found.only([long]).refused] == [long]
-    with pytest.raises(DiscoverError, match=r"no votes on smilling\. Did you mean smiling\?"):
+    with refused(DiscoverError, "no_votes_on_but_near", names=["smilling"], near=["smiling"]):
         found.only(["young", "smilling"])
-    with pytest.raises(DiscoverError, match=r"no votes on 東京\. `urlr status` lists"):
+    with refused(DiscoverError, "no_votes_on", names=["東京"]):
         found.only(["東京"])
 
 
 def test_a_name_that_does_not_tell_the_format_is_an_error_that_names_it(tmp_path):
     store = filled(Store.at(tmp_path), "votes/smiling/1.csv", "votes/smiling/notes.txt")
     (one,) = discover(store).attributes
-    with pytest.raises(ReadError, match=r"votes/smiling/notes\.txt: cannot tell the format"):
+    where = store.address("votes/smiling/notes.txt")
+    with refused(ReadError, "unknown_format", path=where):
         check_formats(one, store, error=ReadError)
 
 
+@pytest.mark.full
 def test_a_long_key_still_tells_its_format(s3_store):
     key = f"votes/smiling/{'/'.join(f'part={n:060d}' for n in range(6))}/1.csv"
     filled(s3_store, key)
@@ -221,13 +230,14 @@ class _Odd(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+@pytest.mark.full
 def test_a_key_that_climbs_is_refused_and_concerns_no_other(s3, monkeypatch):
     with answering(_Odd) as place:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{place}")
         found = discover(Store.at("s3://bucket", deadline=20))
     assert [one.attribute for one in found.attributes] == ["fine"]
     assert [len(one.dumps) for one in found.attributes] == [1]
-    assert {one.attribute: one.why for one in found.refused} == {
-        "/bare": "attribute /bare: a part of its name is empty; rename its directory.",
-        "up/../x": "attribute up/../x: a part of its name is '..'; rename its directory.",
+    assert {one.attribute: (one.why.code, one.why.fields) for one in found.refused} == {
+        "/bare": ("empty_name_part", {"attribute": "/bare"}),
+        "up/../x": ("odd_name_part", {"attribute": "up/../x", "part": ".."}),
     }

@@ -1,14 +1,18 @@
-"""The gate: every rule and every sentence on hand-made records, and campaigns that it must see."""
+"""The gate: every rule and every reason on hand-made records, and campaigns that it must see."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import urlr
 from tasks.evaluate import Comparison, Estimate, VoteTau, compare, tau_with_votes
-from tasks.gate import Earlier, GateSettings, decide
+from tasks.gate import Earlier, GateSettings, Verdict, decide
+from tasks.messages import message
 from tasks.split import split_votes
+from urlr.errors import ArgumentError
 from urlr.metrics import tau_b
+from urlr.sentence import Sentence
 from urlr.simulate import AnnotatorShares, crowd
 
 TO_THE_LETTER = GateSettings(drop_errors=0)
@@ -44,7 +48,27 @@ def ago(nights, version, ours, theirs, **counts) -> Earlier:
     return Earlier(version, nights, versus(ours, theirs, **counts))
 
 
-ON = "on 1,204 held-out votes of 57 people"
+def figures(sentence: Sentence) -> dict[str, object]:
+    """The numbers and names in a sentence and in those that it is made of."""
+    found: dict[str, object] = {}
+    for name, value in sentence.fields.items():
+        if isinstance(value, Sentence):
+            found |= figures(value)
+        else:
+            found[name] = round(value, 3) if isinstance(value, float) else value
+    return found
+
+
+def check_reason(verdict: Verdict, code: str, **given: object) -> None:
+    """The code of a reason and all its figures, and that it says whether it is held."""
+    assert verdict.reason.code == code
+    assert figures(verdict.reason) == given
+    assert verdict.reason.startswith(message("held", finding="")) == (not verdict.publish)
+
+
+ON = {"count": 1204, "people": 57}
+ALL_ON = {"count": 1204}
+"""Where nobody, or only one, is named."""
 
 
 @pytest.mark.parametrize(
@@ -54,15 +78,16 @@ ON = "on 1,204 held-out votes of 57 people"
             tau(0.6),
             True,
             "first model",
-            f"first model, tau 0.600 (0.500 to 0.700 with 99 % confidence) {ON}",
+            {"code": "first_model", "tau": 0.6, "low": 0.5, "high": 0.7, "percent": 99} | ON,
             id="better than chance",
         ),
         pytest.param(
             tau(0.08, level=0.95),
             False,
             "no better than chance",
-            "held: tau 0.080 (-0.020 to 0.180 with 95 % confidence) is not surely better than "
-            f"chance {ON}",
+            {"code": "no_better_than_chance", "tau": 0.08, "low": -0.02, "high": 0.18}
+            | {"percent": 95}
+            | ON,
             id="perhaps chance",
         ),
         pytest.param(
@@ -75,14 +100,14 @@ ON = "on 1,204 held-out votes of 57 people"
             tau(0.9, n_votes=0),
             False,
             "too few votes",
-            "held: only 0 held-out votes could be judged, and 20 are needed",
+            {"code": "too_few_judged", "count": 0, "needed": 20},
             id="no votes",
         ),
         pytest.param(
             tau(0.9, n_votes=19, n_left_out=4),
             False,
             "too few votes",
-            "held: only 19 of 23 held-out votes could be judged, and 20 are needed",
+            {"code": "too_few_judged", "count": 19, "every": 23, "needed": 20},
             id="one vote too few",
         ),
         pytest.param(tau(0.9, n_votes=20), True, "first model", None, id="just enough votes"),
@@ -90,17 +115,16 @@ ON = "on 1,204 held-out votes of 57 people"
             tau(0.6, n_people=0),
             True,
             "first model",
-            "first model, tau 0.600 (0.500 to 0.700 with 99 % confidence) on 1,204 held-out votes; "
-            "nobody is named in them, so that a campaign cannot be seen",
+            {"code": "first_model", "tau": 0.6, "low": 0.5, "high": 0.7, "percent": 99} | ALL_ON,
             id="no names",
         ),
         pytest.param(
             tau(0.05, n_people=1),
             False,
             "no better than chance",
-            "held: tau 0.050 (-0.050 to 0.150 with 99 % confidence) is not surely better than "
-            "chance on 1,204 held-out votes; only one person is named in them, so that a campaign "
-            "cannot be seen",
+            {"code": "no_better_than_chance", "tau": 0.05, "low": -0.05, "high": 0.15}
+            | {"percent": 99}
+            | ALL_ON,
             id="one name",
         ),
     ],
@@ -108,8 +132,18 @@ ON = "on 1,204 held-out votes of 57 people"
 def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
     verdict = decide(challenger, None)
     assert (verdict.publish, verdict.rule, verdict.forced) == (publish, rule, False)
-    assert verdict.reason == (reason or verdict.reason)
-    assert verdict.sees_campaigns == (challenger.by_person is not None)
+    if reason is not None:
+        check_reason(verdict, **reason)
+    check_campaigns(verdict, challenger)
+
+
+def check_campaigns(verdict: Verdict, judged: VoteTau) -> None:
+    """Where fewer than two people are named, a reason ends by saying so."""
+    assert verdict.sees_campaigns == (judged.by_person is not None)
+    nobody, one = message("nobody_named", finding=""), message("one_person_named", finding="")
+    unseen = judged.n_votes > 0 and judged.n_people < 2
+    assert verdict.reason.endswith(nobody) == (unseen and judged.n_people == 0)
+    assert verdict.reason.endswith(one) == (unseen and judged.n_people == 1)
 
 
 @pytest.mark.parametrize(
@@ -120,18 +154,23 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             True,
             "not worse",
-            f"tau 0.810 -> 0.840 {ON}",
+            {"code": "not_worse", "before": 0.81, "tau": 0.84} | ON,
             id="better",
         ),
         pytest.param(
-            versus(0.805, 0.81), [], True, "not worse", f"tau 0.810 -> 0.805 {ON}", id="as good"
+            versus(0.805, 0.81),
+            [],
+            True,
+            "not worse",
+            {"code": "not_worse", "before": 0.81, "tau": 0.805} | ON,
+            id="as good",
         ),
         pytest.param(
             versus(0.76, 0.81),
             [],
             False,
             "worse than the champion",
-            "held: worse than the champion by 0.050 (at least 0.020 with 99 % confidence) " + ON,
+            {"code": "worse_than_champion", "drop": 0.05, "least": 0.02, "percent": 99} | ON,
             id="surely worse",
         ),
         pytest.param(
@@ -139,8 +178,7 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             False,
             "below the best",
-            "held: tau 0.790 is 0.020 below 0.810 of the champion, the best of the last 30 nights, "
-            + ON,
+            {"code": "below_the_best", "tau": 0.79, "drop": 0.02, "best": 0.81, "nights": 30} | ON,
             id="worse, not surely",
         ),
         pytest.param(versus(0.80, 0.81), [], True, "not worse", None, id="down by just 0.01"),
@@ -150,8 +188,9 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [ago(3, "7", 0.80, 0.79), ago(29, "4", 0.80, 0.82), ago(9, "5", 0.80, 0.815)],
             False,
             "below the best",
-            "held: tau 0.800 is 0.020 below 0.820 of version 4, the best of the last 30 nights, "
-            + ON,
+            {"code": "below_the_best", "tau": 0.8, "drop": 0.02, "best": 0.82, "nights": 30}
+            | {"version": "4"}
+            | ON,
             id="one small step down too many",
         ),
         pytest.param(
@@ -183,7 +222,7 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             False,
             "too few votes",
-            "held: only 0 of 31 held-out votes could be judged by both, and 20 are needed",
+            {"code": "too_few_judged_by_both", "count": 0, "every": 31, "needed": 20},
             id="no votes",
         ),
         pytest.param(
@@ -191,7 +230,7 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             False,
             "too few votes",
-            "held: only 1 held-out vote could be judged by both, and 20 are needed",
+            {"code": "too_few_judged_by_both", "count": 1, "needed": 20},
             id="one vote",
         ),
         pytest.param(
@@ -199,8 +238,9 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             True,
             "not worse",
-            f"tau 0.810 -> 0.840 {ON} (31 without a name count as one more; 12 left out, on items "
-            "without a score)",
+            {"code": "not_worse", "before": 0.81, "tau": 0.84}
+            | {"asides": [message("nameless_votes", count=31), message("unscored_votes", count=12)]}
+            | ON,
             id="some nameless, some left out",
         ),
         pytest.param(
@@ -208,8 +248,7 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
             [],
             False,
             "worse than the champion",
-            "held: worse than the champion by 0.050 (at least 0.020 with 99 % confidence) on 1,204 "
-            "held-out votes; nobody is named in them, so that a campaign cannot be seen",
+            {"code": "worse_than_champion", "drop": 0.05, "least": 0.02, "percent": 99} | ALL_ON,
             id="no names",
         ),
     ],
@@ -217,8 +256,9 @@ def test_a_first_model_must_beat_chance(challenger, publish, rule, reason):
 def test_a_challenger_must_not_be_worse(champion, earlier, publish, rule, reason):
     verdict = decide(champion.challenger, champion, earlier, settings=TO_THE_LETTER)
     assert (verdict.publish, verdict.rule, verdict.forced) == (publish, rule, False)
-    assert verdict.reason == (reason or verdict.reason)
-    assert verdict.sees_campaigns == (champion.difference.by_person is not None)
+    if reason is not None:
+        check_reason(verdict, **reason)
+    check_campaigns(verdict, champion.difference)
 
 
 @pytest.mark.parametrize(
@@ -238,13 +278,14 @@ def test_force_overrides_every_rule_and_is_recorded(champion, earlier):
     assert forced.publish
     assert forced.forced
     assert forced.rule == held.rule
-    assert forced.reason == f"published by force, else {held.reason}"
+    assert forced.reason == message("forced", finding=held.reason)
+    assert (forced.reason.code, forced.reason.fields) == (held.reason.code, held.reason.fields)
 
 
 def test_force_is_recorded_where_it_was_not_needed():
     verdict = decide(tau(0.84), versus(0.84, 0.81), force=True)
     assert verdict.forced
-    assert verdict.reason == f"tau 0.810 -> 0.840 {ON}"
+    check_reason(verdict, "not_worse", before=0.81, tau=0.84, **ON)
 
 
 def test_thresholds_are_settings():
@@ -272,33 +313,35 @@ def test_an_uncertain_rival_does_not_hide_a_certain_one():
     for earlier in ([sure], [sure, unsure], [unsure, sure]):
         verdict = decide(tau(0.80), versus(0.80, 0.80), earlier)
         assert (verdict.publish, verdict.rule) == (False, "below the best")
-        assert "0.040 below 0.840 of version 4" in verdict.reason
+        found = figures(verdict.reason)
+        assert (found["drop"], found["best"], found["version"]) == (0.04, 0.84, "4")
     assert decide(tau(0.80), versus(0.80, 0.80), [unsure]).publish
 
 
 def test_a_comparison_at_another_level_is_refused():
-    with pytest.raises(ValueError, match=r"of level 0\.95 and the gate's"):
+    with refused(ArgumentError, "compared_at_another_level", level=0.95, confidence=0.99):
         decide(tau(0.84), versus(0.84, 0.81, level=0.95))
-    with pytest.raises(ValueError, match="compare at the same level"):
+    with refused(ArgumentError, "compared_at_another_level", level=0.9, confidence=0.99):
         decide(tau(0.8), versus(0.8, 0.8), [ago(3, "4", 0.8, 0.9, level=0.9)])
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("name", "value", "code"),
     [
-        {"confidence": 1.0},
-        {"confidence": 0.0},
-        {"drop": -0.1},
-        {"drop": 2.1},
-        {"drop_errors": -1.0},
-        {"drop_errors": float("inf")},
-        {"nights": -1},
-        {"fewest_votes": 0},
+        ("confidence", 1.0, "not_between_0_and_1"),
+        ("confidence", 0.0, "not_between_0_and_1"),
+        ("drop", -0.1, "drop_beyond_tau"),
+        ("drop", 2.1, "drop_beyond_tau"),
+        ("drop_errors", -1.0, "below_0"),
+        ("drop_errors", float("inf"), "below_0"),
+        ("nights", -1, "below_0"),
+        ("fewest_votes", 0, "no_votes_needed"),
     ],
 )
-def test_settings_without_sense_are_refused(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
-        GateSettings(**wrong)
+def test_settings_without_sense_are_refused(name, value, code):
+    with refused(ArgumentError, code, value=value) as caught:
+        GateSettings(**{name: value})
+    assert str(caught.value).startswith(name)  # by which settings find the part to be set
 
 
 # With real fits
@@ -344,7 +387,8 @@ def test_a_campaign_that_convinces_the_votes_does_not_convince_the_people(seed):
 
     nameless, _ = judged_by(split.held_out.drop(columns="annotator"), challenger, champion)
     assert nameless.publish
-    assert "a campaign cannot be seen" in nameless.reason
+    assert not nameless.sees_campaigns
+    assert nameless.reason.endswith(message("nobody_named", finding=""))
 
 
 def test_more_honest_votes_are_published():
@@ -356,7 +400,9 @@ def test_more_honest_votes_are_published():
     )
     assert verdict.publish
     ours, theirs = (one.by_person.value for one in (found.challenger, found.champion))
-    assert verdict.reason.startswith(f"tau {theirs:.3f} -> {ours:.3f} on {len(split.held_out):,}")
+    assert verdict.reason.code == "not_worse"
+    assert (verdict.reason.fields["before"], verdict.reason.fields["tau"]) == (theirs, ours)
+    assert figures(verdict.reason)["count"] == len(split.held_out)
 
 
 def test_a_model_of_nothing_is_no_first_model():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from stored_votes import put, source
 
 from tasks.gather import (
@@ -38,13 +39,13 @@ def parquet(**columns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def refusal(store: Store, dumps: dict[str, object]) -> str:
-    with pytest.raises(ReadError) as refused:
+def refusal(store: Store, dumps: dict[str, object]) -> ReadError:
+    with pytest.raises(ReadError) as caught:
         gathered(store, dumps)
-    text = str(refused.value)
+    text = str(caught.value)
     assert text.isprintable()
     assert "votes/smiling/bad" in text
-    return text
+    return caught.value
 
 
 def test_both_layouts_go_together(here):
@@ -119,7 +120,7 @@ def test_a_dump_without_weights_counts_beside_one_with_them(here):
     )
     table = vote_table(found.votes)
     assert table.weight.tolist() == [1.0, 1.0, 2.0, 0.0]
-    assert table.reasons == {"weight is negative, missing or not finite": 1}
+    assert {why.code: count for why, count in table.reasons.items()} == {"unusable_weight": 1}
 
 
 def test_what_names_nobody_does_not_stop_the_ids_beside_it(here):
@@ -132,7 +133,7 @@ def test_what_names_nobody_does_not_stop_the_ids_beside_it(here):
     )
     table = vote_table(found.votes)
     assert table.items.tolist() == [7, 8, 9]
-    assert table.reasons == {"item id is neither text nor a whole number": 1}
+    assert {why.code: count for why, count in table.reasons.items()} == {"unusable_item_id": 1}
 
 
 def test_a_dump_of_only_a_header_is_fine(here):
@@ -160,32 +161,51 @@ def cut_parquet() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "code", "fields"),
     [
-        ("bad.csv", b"", "is empty (0 bytes)"),
-        ("bad.parquet", cut_parquet(), "is cut off"),
-        ("bad.csv.gz", b"\x1f\x8b\x08\x00", "is cut off or damaged"),
-        ("bad.csv", "winer,loser\na,b\n", "the votes have columns winer, loser; needed are"),
-        ("bad.csv", "winner;loser\na;b\n", "separates its columns by semicolons"),
-        ("bad.csv", "winner,loser,outcome\na,b,a\n", "mix two layouts"),
-        ("bad.csv", "winner,loser,loser\na,b,c\n", "two columns named loser"),
-        ("bad.csv", "winner,loser\na,b\nc\n", "has 1 cell in line 3, the header 2"),
-        ("bad.jsonl", "[1]\n", "instead of an object in line 1"),
+        ("bad.csv", b"", "no_bytes_in_file", {}),
+        ("bad.parquet", cut_parquet(), "parquet_cut_off", {}),
+        ("bad.csv.gz", b"\x1f\x8b\x08\x00", "damaged_gzip", {}),
+        (
+            "bad.csv",
+            "winer,loser\na,b\n",
+            "lacking_vote_columns",
+            {"names": ["winer", "loser"]},
+        ),
+        (
+            "bad.csv",
+            "winner;loser\na;b\n",
+            "separated_otherwise",
+            {"separator": "semicolons"},
+        ),
+        ("bad.csv", "winner,loser,outcome\na,b,a\n", "mixed_layouts", {}),
+        ("bad.csv", "winner,loser,loser\na,b,c\n", "repeated_vote_columns", {"names": ["loser"]}),
+        (
+            "bad.csv",
+            "winner,loser\na,b\nc\n",
+            "uneven_row",
+            {"cells": 1, "line": 3, "width": 2},
+        ),
+        ("bad.jsonl", "[1]\n", "not_an_object", {"line": 1}),
         (
             "bad.csv",
             "winner,loser,attribute\na,b,smiling\na,b,young\nb,c,old\n",
-            "2 rows are about",
+            "rows_of_another_attribute",
+            {"count": 2, "other": "young", "attribute": "smiling"},
         ),
     ],
 )
-def test_a_dump_that_cannot_be_used_is_named_in_one_line(here, name, content, said):
-    assert said in refusal(here, {"1.csv": "winner,loser\na,b\n", name: content})
+def test_a_dump_that_cannot_be_used_is_named_in_one_line(here, name, content, code, fields):
+    error = refusal(here, {"1.csv": "winner,loser\na,b\n", name: content})
+    assert error.code == code
+    assert {name: error.fields[name] for name in fields} == fields
 
 
 def test_a_dump_that_is_replaced_after_it_was_listed_is_refused(store):
     listed = put(store, "votes/smiling/1.csv", "winner,loser\na,b\n")
     put(store, "votes/smiling/1.csv", "winner,loser\na,b\nb,a\n")
-    with pytest.raises(Changed, match=r"votes/smiling/1\.csv changed after it was listed"):
+    where = store.address("votes/smiling/1.csv")
+    with refused(Changed, "changed_after_listing", path=where):
         gather_votes(store, [listed], attribute="smiling")
 
 
@@ -258,7 +278,7 @@ def test_times_that_cannot_be_are_no_times(here):
 
 
 def test_votes_without_any_time_have_no_past(here):
-    with pytest.raises(UrlrError, match="no column `time`"):
+    with refused(UrlrError, "votes_without_time"):
         gathered(here, {"1.csv": "winner,loser\na,b\n"}, as_of=NIGHT)
     assert gathered(here, {"1.csv": "winner,loser\na,b\n"}).newest is None
 

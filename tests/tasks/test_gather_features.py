@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from refusals import refused
 from stored_votes import put
 
 from tasks.gather import digest_of, first_rows, gather_features, gather_truth
@@ -36,9 +37,8 @@ def test_features_and_votes_may_differ_in_the_type_of_ids(here):
     votes = pd.DataFrame({"winner": ["7", "8"], "loser": ["8", "9"]})
     matched, table = features(here, votes, a_parquet=parquet(item=[7, 9], x=[1.0, 2.0]))
     assert table["item"].tolist() == [7, 9]
-    assert vote_table(matched, known_items=pd.Index(table["item"])).reasons == {
-        "item has no features": 2
-    }
+    reasons = vote_table(matched, known_items=pd.Index(table["item"])).reasons
+    assert {why.code: count for why, count in reasons.items()} == {"item_without_features": 2}
     numbers = pd.DataFrame({"winner": [7], "loser": [8]})
     assert features(here, numbers, a_csv="item,x\n7,1\n8,2\n")[1]["item"].tolist() == [7, 8]
 
@@ -73,20 +73,31 @@ def test_ids_stay_apart_when_not_all_are_plain_numbers(here):
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "name", "code", "fields"),
     [
-        ({"a_csv": "item,x\na,1\n", "b_csv": "item,y\nb,1\n"}, r"b\.csv does not have the columns"),
-        ({"a_csv": "item,x\n"}, r"a\.csv holds no items"),
-        ({"a_csv": "id,x\na,1\n"}, r"a\.csv has no column `item`"),
-        ({"a_csv": "item,x\nA,1\n"}, r"a\.csv has features of none of the 3 items voted on, such"),
-        ({"a_csv": "item,x\na,1\nb,2\nc,oops\n"}, r"a\.csv has text in 1 row of the column x"),
-        ({"a_parquet": b"PAR1"}, r"a\.parquet is cut off"),
+        (
+            {"a_csv": "item,x\na,1\n", "b_csv": "item,y\nb,1\n"},
+            "b.csv",
+            "parts_differ",
+            {"columns": "x, y"},
+        ),
+        ({"a_csv": "item,x\n"}, "a.csv", "no_items_in_file", {}),
+        ({"a_csv": "id,x\na,1\n"}, "a.csv", "no_item_column", {"found": "id, x"}),
+        ({"a_csv": "item,x\nA,1\n"}, "a.csv", "no_item_has_features", {"count": 3}),
+        (
+            {"a_csv": "item,x\na,1\nb,2\nc,oops\n"},
+            "a.csv",
+            "text_among_numbers",
+            {"rows": 1, "column": "x"},
+        ),
+        ({"a_parquet": b"PAR1"}, "a.parquet", "parquet_cut_off", {}),
     ],
 )
-def test_features_that_cannot_be_used_are_named_in_one_line(here, parts, said):
-    with pytest.raises(ReadError, match=said) as refused:
+def test_features_that_cannot_be_used_are_named_in_one_line(here, parts, name, code, fields):
+    with refused(ReadError, code, **fields) as caught:
         features(here, VOTES, **parts)
-    assert str(refused.value).isprintable()
+    assert caught.value.fields["path"].endswith(f"/{name}")
+    assert str(caught.value).isprintable()
 
 
 def test_without_a_vote_no_features_are_needed(here):
@@ -153,15 +164,14 @@ def test_the_truth_may_lie_in_parts(here):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "fields"),
     [
-        ("item,rank\na,1\n", "1.csv has no column score; true scores are kept as item and score."),
-        ("a,b\na,1\n", "1.csv has no column item and no score;"),
-        ("item,score\na,high\n", "1.csv has true scores that are no numbers"),
+        ("item,rank\na,1\n", "truth_lacks_columns", {"columns": "score"}),
+        ("a,b\na,1\n", "truth_lacks_columns", {"columns": "item and no score"}),
+        ("item,score\na,high\n", "truth_is_no_number", {}),
     ],
 )
-def test_a_truth_that_cannot_be_used_is_named(here, content, said):
+def test_a_truth_that_cannot_be_used_is_named(here, content, code, fields):
     part = put(here, "truth/smiling/1.csv", content)
-    with pytest.raises(ReadError) as refused:
+    with refused(ReadError, code, path=here.address(part.key), **fields):
         gather_truth(here, [part])
-    assert said in str(refused.value)

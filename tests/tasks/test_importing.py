@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imported_votes import LEAVES, attempt, checked, objects, reasons, refused, rows
+from imported_votes import LEAVES, attempt, checked, note, objects, reasons, refused, rows
 
 from tasks.importing import PRESETS, Mapping, import_flat, import_table
+from tasks.messages import message
 from tasks.write import write_table
+from urlr.messages import message as of_method
 
 EXAMPLES = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -51,13 +53,15 @@ def test_rows_in_are_rows_accounted_for(cells):
     n_unknown = sum(word not in known for word in said)
     imported = attempt(import_table, table, WORDS, where="t")
     if isinstance(imported, str):
-        assert n_unknown > 0.5 * len(said) or "no vote is left" in imported
+        mostly = n_unknown > 0.5 * len(said)
+        assert imported.code == ("mostly_unknown" if mostly else "no_vote_left")
+        assert not mostly or imported.fields["count"] == n_unknown
         return
     assert imported.counts["read"] == len(cells)
     found = reasons(imported)
-    assert found.get("state is bad", 0) == states.count("Bad")
-    assert found.get("state is ugly", 0) == states.count("ugly")
-    assert found.get("said is unknown", 0) == n_unknown
+    assert found.get("column_says state bad", 0) == states.count("Bad")
+    assert found.get("column_says state ugly", 0) == states.count("ugly")
+    assert found.get("column_is_unknown said", 0) == n_unknown
     assert imported.counts["skipped"] == sum(known.get(word) == "skip" for word in said)
 
 
@@ -65,21 +69,30 @@ def test_unknown_values_are_shown_three_of_them():
     said = ["left"] * 5 + ["u", "v", "w", "x"]
     table = pd.DataFrame({"one": "p", "two": "q", "said": said, "state": ""})
     imported = checked(import_table(table, WORDS, where="t"))
-    assert imported.dropped[0].examples == ("`u`", "`v`", "`w`")
-    assert "4 dropped: said is unknown (`u`, `v`, `w`)" in imported.summary()
+    [dropped] = imported.dropped
+    assert (dropped.count, dropped.examples) == (4, ("`u`", "`v`", "`w`"))
+    assert dropped.reason.code == "column_is_unknown"
+    assert f"  {dropped}\n" in f"{imported.summary()}\n"
+    assert "`u`, `v`, `w`" in str(dropped)
 
 
 def test_mostly_unknown_values_are_refused_with_what_was_seen():
     table = pd.DataFrame({"one": "p", "two": "q", "said": ["1", "2", "left"], "state": ""})
-    text = refused(import_table, table, WORDS, where="votes.csv")
-    assert "votes.csv: said is unknown in 2 of 3 rows, seen are `1`, `2`" in text
-    assert "left, right, same, an empty cell" in text
+    said = refused(import_table, table, WORDS, where="votes.csv")
+    assert (said.code, said.fields["where"]) == ("mostly_unknown", "votes.csv")
+    assert said.fields["reason"].code == "column_is_unknown"
+    assert said.fields["reason"].fields == {"column": "said"}
+    assert (said.fields["count"], said.fields["total"]) == (2, 3)
+    assert said.fields["seen"] == ["`1`", "`2`"]
+    *known, empty = said.fields["known"]
+    assert (known, empty.code) == (["left", "right", "same"], "an_empty_cell")
 
 
 def test_rows_dropped_for_another_reason_do_not_hide_unknown_values():
     states = ["bad"] * 8 + [""] * 2
     table = pd.DataFrame({"one": "p", "two": "q", "said": "?", "state": states})
-    assert "in 2 of 2 rows" in refused(import_table, table, WORDS, where="t")
+    said = refused(import_table, table, WORDS, where="t")
+    assert (said.code, said.fields["count"], said.fields["total"]) == ("mostly_unknown", 2, 2)
 
 
 def test_a_winner_is_told_by_its_id_and_other_words_are_translated():
@@ -87,7 +100,7 @@ def test_a_winner_is_told_by_its_id_and_other_words_are_translated():
     table = pd.DataFrame({"one": [7, 7, 7, 7], "two": [8, 8, 8, 8], "best": [7, 8, "Tie", "7"]})
     imported = checked(import_table(table, mapping, where="t"))
     assert imported.votes["outcome"].tolist() == ["a", "b", "tie"]
-    assert reasons(imported) == {"best is neither one nor two": 1}
+    assert reasons(imported) == {"column_names_neither best one two": 1}
 
 
 def test_what_was_on_the_left_is_told_by_its_id_or_by_a_letter():
@@ -95,7 +108,12 @@ def test_what_was_on_the_left_is_told_by_its_id_or_by_a_letter():
     table = pd.DataFrame({"one": "p", "two": "q", "shown": ["q", "p", "A", "b", None, "z"]})
     imported = checked(import_table(table, mapping, where="t"))
     assert imported.votes["left"].fillna("").tolist() == ["b", "a", "a", "b", "", ""]
-    assert "shown could not be read as left in 1 row (`z`); left empty there." in imported.notes
+    assert note(imported, "cells_not_read") == {
+        "column": "shown",
+        "part": "left",
+        "count": 1,
+        "seen": ["`z`"],
+    }
 
 
 def test_times_of_every_kind_are_moments_in_utc():
@@ -116,9 +134,9 @@ def test_times_of_every_kind_are_moments_in_utc():
     assert imported.votes["time"][:4].tolist() == [moment] * 4
     assert imported.votes["time"][4:6].tolist() == [moment.floor("s")] * 2
     assert imported.votes["time"][6:].isna().all()
-    assert "when could not be read as time in 1 row (`last week`); left empty there." in (
-        imported.notes
-    )
+    unread = note(imported, "cells_not_read")
+    assert (unread["column"], unread["part"], unread["count"]) == ("when", "time", 1)
+    assert unread["seen"] == ["`last week`"]
 
 
 def test_moments_stay_moments():
@@ -143,11 +161,11 @@ def test_rows_that_the_method_would_reject_are_dropped_for_its_reasons():
     )
     imported = checked(import_table(table, mapping, where="t"))
     assert reasons(imported) == {
-        "compares an item with itself": 1,
-        "missing item": 1,
-        "empty item id": 1,
-        "repeated vote_id": 1,
-        "weight is negative, missing or not finite": 1,
+        "self_comparison": 1,
+        "missing_item": 1,
+        "empty_item_id": 1,
+        "repeated_vote_id": 1,
+        "unusable_weight": 1,
     }
     assert rows(imported, "vote_id", "weight") == [("1", 2.0)]
 
@@ -163,8 +181,11 @@ def test_names_that_are_lists_are_left_empty_and_told_of(put):
     imported = checked(import_flat(path, [mapping]))
     assert imported.votes["annotator"].isna().tolist() == [True, False]
     assert imported.votes["item_a"].isna().tolist() == [False, True]
-    assert "who could not be read as annotator in 1 row (`['me', 'you']`)" in imported.summary()
-    assert "one could not be read as item_a in 1 row" in imported.summary()
+    unread = {one.fields["column"]: one.fields for one in imported.notes}
+    assert unread["who"]["part"] == "annotator"
+    assert unread["who"]["seen"] == ["`['me', 'you']`"]
+    assert (unread["one"]["part"], unread["one"]["count"]) == ("item_a", 1)
+    assert all(one.code == "cells_not_read" and one in imported.summary() for one in imported.notes)
 
 
 def test_columns_of_which_nothing_is_known_are_left_out():
@@ -179,14 +200,14 @@ def test_several_attributes_are_kept_and_told_of():
     table = pd.DataFrame({"one": ["p", "p"], "two": ["q", "q"], "about": ["x", "y"]})
     imported = import_table(table, mapping, where="t")
     assert imported.counts["votes"] == 2
-    assert "2 attributes" in imported.summary()
+    assert note(imported, "several_attributes") == {"count": 2}
 
 
 def test_ids_that_mix_text_and_numbers_are_told_of():
     table = pd.DataFrame({"chosen": [1, "x"], "rejected": ["y", "y"]}, dtype=object)
     imported = checked(import_table(table, PRESETS["preference"][1], where="t"))
     assert imported.votes["item_a"].tolist() == [1, "x"]
-    assert "items are text and whole numbers; only .jsonl files" in imported.summary()
+    assert note(imported, "mixed_items") == {}
 
 
 def test_a_million_rows_take_seconds_not_minutes():
@@ -229,7 +250,9 @@ def test_arena(put):
         ("007", "NA", "tie", "j3"),
     ]
     assert imported.votes["time"][0] == pd.Timestamp("2023-04-24 15:53:11.5", tz="UTC")
-    assert str(imported.dropped[0]) == "2 dropped: winner is unknown (`modelA`, an empty cell)"
+    assert reasons(imported) == {"column_is_unknown winner": 2}
+    assert imported.dropped[0].examples[0] == "`modelA`"
+    assert imported.dropped[0].examples[1].code == "an_empty_cell"
     assert "left" not in imported.votes
 
 
@@ -241,7 +264,11 @@ def test_arena_as_one_json_list_keeps_types_and_does_without_names(put):
     ]
     imported = checked(import_flat(put("battles.json", battles), PRESETS["arena"]))
     assert rows(imported, "item_a", "item_b") == [(1, 2), (1, "2")]
-    assert "no annotator (no column judge), no time (no column tstamp)" in imported.summary()
+    lacking = [
+        message("lacks_part", part="annotator", column="judge"),
+        message("lacks_part", part="time", column="tstamp"),
+    ]
+    assert note(imported, "file_lacks") == {"lacking": ", ".join(lacking)}
 
 
 def test_crowd_kit_labels_must_name_one_of_the_two(put):
@@ -252,9 +279,8 @@ def test_crowd_kit_labels_must_name_one_of_the_two(put):
         ("b", "c", "b", "a", "w1"),
         ("1", "01", "b", "a", "w2"),
     ]
-    assert str(imported.dropped[0]) == (
-        "2 dropped: label is neither left nor right (`tie`, an empty cell)"
-    )
+    assert reasons(imported) == {"column_names_neither label left right": 2}
+    assert imported.dropped[0].examples[0] == "`tie`"
     older = put("older.csv", content.replace("worker", "performer"))
     assert checked(import_flat(older, PRESETS["crowd-kit"])).votes.equals(imported.votes)
 
@@ -268,7 +294,7 @@ def test_crowd_kit_numbers_are_not_texts(put):
     path = put("v.jsonl", "\n".join(map(json.dumps, lines)))
     imported = checked(import_flat(path, PRESETS["crowd-kit"]))
     assert rows(imported, "item_a", "outcome") == [(7, "a"), (7, "b")]
-    assert reasons(imported) == {"label is neither left nor right": 1}
+    assert reasons(imported) == {"column_names_neither label left right": 1}
 
 
 def test_evalica_and_its_enum(put):
@@ -277,7 +303,7 @@ def test_evalica_and_its_enum(put):
     imported = checked(import_flat(put("v.csv", content), PRESETS["evalica"]))
     expected = ["a", "b", "tie", "a", "b", "tie", "a", "tie"]
     assert imported.votes["outcome"].tolist() == expected
-    assert reasons(imported) == {"winner is unknown": 3}
+    assert reasons(imported) == {"column_is_unknown winner": 3}
     assert "left" not in imported.votes
 
 
@@ -288,8 +314,8 @@ def test_preference_pairs_are_named_by_ids_if_there_are_any(put):
     ]
     path = put("p.jsonl", "\n".join(map(json.dumps, pairs)))
     imported = checked(import_flat(path, PRESETS["preference"]))
-    assert rows(imported, "item_a", "item_b", "outcome") == [("<b>yes</b>", "no\n", "a")]
-    assert reasons(imported) == {"compares an item with itself": 1}
+    assert rows(imported, "item_a", "item_b", "outcome") == [("<b>yes</b>", "no", "a")]
+    assert reasons(imported) == {"self_comparison": 1}
     # Chats, which are lists, do no harm beside ids.
     pairs = [one | {"rejected_id": "x", "chosen": [{"role": "user"}]} for one in pairs]
     path = put("p.jsonl", "\n".join(map(json.dumps, pairs)))
@@ -299,8 +325,9 @@ def test_preference_pairs_are_named_by_ids_if_there_are_any(put):
 
 def test_chats_are_no_ids(put):
     line = json.dumps({"chosen": [{"role": "user"}], "rejected": "x"})
-    text = refused(import_flat, put("p.jsonl", line), PRESETS["preference"])
-    assert "1 dropped: item id is neither text nor a whole number" in text
+    said = refused(import_flat, put("p.jsonl", line), PRESETS["preference"])
+    assert (said.code, said.fields["count"]) == ("no_vote_left", 1)
+    assert of_method("unusable_item_id") in said.fields["dropped"]
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "parquet", "jsonl"])
@@ -342,20 +369,20 @@ def test_any_flat_records_are_imported_or_refused_in_one_line(lines, ending, put
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "named"),
     [
-        ("model_a,model_b,winer\np,q,tie\n", "no column `winner` (the nearest is `winer`)"),
-        ("Model_A,model_b,winner\np,q,tie\n", "no column `model_a` (the nearest is `Model_A`)"),
-        ("chosen,rejected\np,q\n", "no column `model_a`, found are chosen, rejected"),
-        ("model_a,model_b,winner,winner\np,q,tie,tie\n", "two columns named `winner`"),
-        ("model_a,model_b,winner\np,q,?\n", "winner is unknown in 1 of 1 row"),
-        ("model_a,model_b,winner\np,p,tie\n", "1 dropped: compares an item with itself"),
-        ("model_a,model_b,winner\n", "only a header"),
-        ("model_a;model_b;winner\np;q;tie\n", "semicolons"),
-        ("", "is empty (0 bytes)"),
+        ("model_a,model_b,winer\np,q,tie\n", "missing_name", ("`winner`", "`winer`")),
+        ("Model_A,model_b,winner\np,q,tie\n", "missing_name", ("`model_a`", "`Model_A`")),
+        ("chosen,rejected\np,q\n", "missing_name", ("`model_a`", "chosen, rejected")),
+        ("model_a,model_b,winner,winner\np,q,tie,tie\n", "repeated_column", ("`winner`",)),
+        ("model_a,model_b,winner\np,q,?\n", "mostly_unknown", ("winner", "1 of 1")),
+        ("model_a,model_b,winner\np,p,tie\n", "no_vote_left", (of_method("self_comparison"),)),
+        ("model_a,model_b,winner\n", "no_votes_in_file", ()),
+        ("model_a;model_b;winner\np;q;tie\n", "separated_otherwise", ()),
+        ("", "no_bytes_in_file", ()),
     ],
 )
-def test_flat_files_that_cannot_be_used(content, said, put):
-    text = refused(import_flat, put("v.csv", content), PRESETS["arena"])
-    assert "v.csv" in text
-    assert said in text
+def test_flat_files_that_cannot_be_used(content, code, named, put):
+    said = refused(import_flat, put("v.csv", content), PRESETS["arena"])
+    assert said.code == code
+    assert all(name in said for name in ("v.csv", *named))

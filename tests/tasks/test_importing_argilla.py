@@ -6,9 +6,10 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imported_votes import ANYTHING, attempt, checked, objects, reasons, refused, rows
+from imported_votes import ANYTHING, attempt, checked, note, objects, reasons, refused, rows
 
 from tasks.importing import import_argilla
+from tasks.messages import message
 
 EXAMPLES = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -49,10 +50,10 @@ def test_argilla_rankings_become_weighted_pairs(put):
     assert imported.votes["outcome"].tolist() == ["a", "a", "tie", "skip", "b"]
     assert imported.votes["weight"].fillna(0).tolist() == pytest.approx([2 / 3] * 3 + [0, 1])
     assert imported.votes["time"][0] == pd.Timestamp("2024-05-01", tz="UTC")
-    assert reasons(imported) == {"status is draft": 1, "status is discarded": 1}
-    assert "5 responses gave 2 rankings, that is 4 pairs" in imported.summary()
-    assert "counts as k - 1 votes" in imported.summary()
-    assert "--no-prefix-record" in imported.summary()
+    assert reasons(imported) == {"column_says status draft": 1, "column_says status discarded": 1}
+    assert note(imported, "rankings_as_pairs") == {"responses": 5, "rankings": 2, "pairs": 4}
+    assert note(imported, "options_recur") == {"option": "response-1"}
+    assert all(one in imported.summary() for one in imported.notes)
 
 
 @pytest.mark.parametrize("k", range(2, 8))
@@ -72,11 +73,11 @@ def test_argilla_options_are_items_when_they_do_not_recur_or_when_told(put):
     assert checked(import_argilla(put("r.json", once))).votes["item_a"].tolist() == ["x1", "y1"]
     same = checked(import_argilla(put("r.json", twice), prefix_record=False))
     assert same.votes["item_a"].tolist() == ["response-1"] * 2
-    assert "RECORD:OPTION" not in same.summary()
+    assert [one.code for one in same.notes] == ["rankings_as_pairs"]
     told = checked(import_argilla(put("r.json", once), prefix_record=True))
     assert told.votes["item_a"].tolist() == ["r1:x1", "r2:y1"]
     nameless = [one | {"id": None} for one in twice]
-    assert "without an id" in refused(import_argilla, put("r.json", nameless))
+    assert refused(import_argilla, put("r.json", nameless)).code == "records_without_id"
 
 
 @pytest.mark.parametrize(
@@ -105,11 +106,13 @@ def test_every_layout_of_argilla_gives_the_same_votes(laid_out, put):
 def test_argilla_asks_which_of_several_questions(put):
     values = {"best": {"value": ranking(1, 2)}, "worst": {"value": ranking(2, 1)}}
     path = put("r.json", [record("r", {"user_id": "u", "values": values})])
-    assert "2 ranking questions (best, worst); choose one" in refused(import_argilla, path)
+    said = refused(import_argilla, path)
+    assert (said.code, said.fields["names"]) == ("several_ranking_questions", ["best", "worst"])
     imported = checked(import_argilla(path, question="worst"))
     assert rows(imported, "outcome", "attribute") == [("b", "worst")]
-    text = refused(import_argilla, path, question="wurst")
-    assert "no question `wurst` (the nearest is `worst`)" in text
+    said = refused(import_argilla, path, question="wurst")
+    assert (said.code, said.fields["name"]) == ("missing_name", "wurst")
+    assert said.fields["nearest"].fields == {"name": "worst"}
 
 
 def test_argilla_options_without_a_rank_are_counted(put):
@@ -119,37 +122,48 @@ def test_argilla_options_without_a_rank_are_counted(put):
     imported = checked(import_argilla(path))
     assert imported.counts == {"read": 11, "votes": 6, "ties": 0, "skipped": 1, "dropped": 4}
     assert imported.dropped[0].examples == (
-        "`an option without a rank`",
-        "`fewer than two ranked options`",
+        f"`{message('option_without_rank')}`",
+        f"`{message('too_few_ranked_options')}`",
         '`["a", "b"]`',
     )
     assert imported.votes["weight"].tolist()[0] == 1.0
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "code"),
     [
-        ([{"id": 1, "responses": {"best": [{"user_id": "u", "value": ["a"]}]}}], "leaves the rank"),
-        ([record("r", response("a text"))], "no ranking with ranks"),
-        ([record("r")], "no responses"),
-        ([{"id": "r", "suggestions": [{"value": ranking(1, 2)}]}], "no responses"),
-        ([{"id": "r", "responses": "none"}], "responses of record 1 are not a list"),
-        ("[]", "no responses"),
-        ("nonsense", "not valid JSON"),
+        ([{"id": 1, "responses": {"best": [{"user_id": "u", "value": ["a"]}]}}], "no_ranking"),
+        ([record("r", response("a text"))], "no_ranking"),
+        ([record("r")], "no_responses"),
+        ([{"id": "r", "suggestions": [{"value": ranking(1, 2)}]}], "no_responses"),
+        ([{"id": "r", "responses": "none"}], "records_not_a_list"),
+        ("[]", "no_responses"),
+        ("nonsense", "not_json_at"),
     ],
 )
-def test_records_that_cannot_be_used(records, said, put):
-    assert said in refused(import_argilla, put("r.json", records))
+def test_records_that_cannot_be_used(records, code, put):
+    said = refused(import_argilla, put("r.json", records))
+    assert said.code == code
+    if code == "records_not_a_list":
+        assert (said.fields["what"].code, said.fields["what"].fields["number"]) == (
+            "the_responses",
+            1,
+        )
 
 
 def test_broken_lines_are_named(put):
-    assert "r.jsonl, line 3, is not valid JSON" in refused(
-        import_argilla, put("r.jsonl", '{"id": 1}\n\n{"id"\n')
-    )
-    assert "number 1 is list" in refused(import_argilla, put("r.jsonl", "[1]"))
-    assert ".json, .json.gz, .jsonl" in refused(import_argilla, put("r.csv", "id\n"))
+    said = refused(import_argilla, put("r.jsonl", '{"id": 1}\n\n{"id"\n'))
+    assert (said.code, said.fields["where"].fields["line"]) == ("not_json_at", 3)
+    assert "r.jsonl" in said
+    said = refused(import_argilla, put("r.jsonl", "[1]"))
+    assert said.code == "record_not_an_object"
+    assert (said.fields["number"], said.fields["kind"]) == (1, "list")
+    said = refused(import_argilla, put("r.csv", "id\n"))
+    assert said.code == "unknown_record_format"
+    assert said.fields["endings"].startswith(".json, .json.gz, .jsonl")
 
 
+@pytest.mark.full
 @EXAMPLES
 @given(
     responses=st.lists(

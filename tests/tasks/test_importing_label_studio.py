@@ -4,9 +4,11 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imported_votes import ANYTHING, attempt, checked, objects, reasons, refused, rows
+from imported_votes import ANYTHING, attempt, checked, note, objects, reasons, refused, rows
 
 from tasks.importing import Imported, import_label_studio
+from tasks.messages import message
+from urlr.messages import message as of_method
 
 EXAMPLES = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -67,20 +69,23 @@ def test_label_studio(put):
     assert imported.votes["seconds"][0] == 4.2
     assert imported.votes["time"][0] == pd.Timestamp("2021-03-09 22:16:08.5", tz="UTC")
     assert reasons(imported) == {
-        "annotation is cancelled": 1,
-        "annotation is ground truth": 1,
-        "selected is unknown": 1,
-        "missing item": 1,
+        "column_says annotation cancelled": 1,
+        "column_says annotation ground truth": 1,
+        "column_is_unknown selected": 1,
+        "missing_item": 1,
     }
-    assert "1 task has no annotation yet." in imported.notes
+    assert note(imported, "tasks_without_annotation") == {"count": 1}
 
 
 def test_label_studio_items_are_named_by_id_fields(put):
     tasks = [task(annotation(1, "right"), left_id=7, right_id=8)]
     imported = checked(studio(put, tasks, id_fields=("left_id", "right_id")))
     assert rows(imported, "item_a", "item_b", "outcome") == [(7, 8, "b")]
-    text = refused(studio, put, tasks, id_fields=("left_id", "rihgt_id"))
-    assert "export.json has no data field `rihgt_id` (the nearest is `right_id`)" in text
+    said = refused(studio, put, tasks, id_fields=("left_id", "rihgt_id"))
+    assert (said.code, said.fields["name"]) == ("missing_name", "rihgt_id")
+    assert said.fields["what"].code == "a_data_field"
+    assert said.fields["nearest"].fields == {"name": "right_id"}
+    assert "export.json" in said
 
 
 def test_label_studio_left_and_right_follow_the_config(put):
@@ -92,47 +97,64 @@ def test_label_studio_left_and_right_follow_the_config(put):
 def test_label_studio_asks_which_of_several_questions(put):
     two = CONFIG.replace("<Header", '<Pairwise name="funny" toName="b,a"/><Header')
     tasks = [task(annotation(1))]
-    assert "2 pairwise questions (funny, pw); choose one" in refused(studio, put, tasks, two)
+    said = refused(studio, put, tasks, two)
+    assert (said.code, said.fields["names"]) == ("several_pairwise_questions", ["funny", "pw"])
     imported = checked(studio(put, tasks, two, question="pw"))
     assert rows(imported, "item_a", "attribute") == [("<b>A</b>", "pw")]
     other = checked(studio(put, tasks, two, question="funny"))
     assert other.votes["outcome"].tolist() == ["skip"]
-    text = refused(studio, put, tasks, two, question="fumny")
-    assert "no pairwise question `fumny` (the nearest is `funny`)" in text
+    said = refused(studio, put, tasks, two, question="fumny")
+    assert (said.code, said.fields["name"]) == ("missing_name", "fumny")
+    assert said.fields["what"].code == "a_pairwise_question"
+    assert said.fields["nearest"].fields == {"name": "funny"}
 
 
 def test_answers_to_a_question_the_config_lacks_are_no_skips(put):
     renamed = CONFIG.replace('name="pw"', 'name="other"')
-    text = refused(studio, put, [task(annotation(1))], renamed)
-    assert "selected is unknown in 1 of 1 row" in text
-    assert "an answer to pw" in text
+    said = refused(studio, put, [task(annotation(1))], renamed)
+    assert said.code == "mostly_unknown"
+    assert said.fields["reason"].fields == {"column": "selected"}
+    assert (said.fields["count"], said.fields["total"]) == (1, 1)
+    assert said.fields["seen"][0].startswith(
+        f"`{message('answer_nobody_asked', question='pw')[:20]}"
+    )
 
 
 @pytest.mark.parametrize("value", [None, {}, {"selected": ["left"]}, {"selected": 3}, 5])
 def test_label_studio_results_without_a_selection_are_unknown(value, put):
     odd = {"id": 1, "result": [{"from_name": "pw", "value": value}]}
     imported = checked(studio(put, [task(odd, annotation(2), annotation(3))]))
-    assert reasons(imported) == {"selected is unknown": 1}
+    assert reasons(imported) == {"column_is_unknown selected": 1}
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "code", "fields"),
     [
-        ("<View>", "not valid XML"),
-        ("View", "not valid XML"),
-        ("<View/>", "no <Pairwise> tag"),
-        ('<View><Pairwise name="p" toName="a,b"/></View>', "must name two tags"),
-        ('<View><Pairwise name="p" toName="a"/><Text name="a"/></View>', "must name two tags"),
-        (CONFIG.replace("$text_a", "fixed"), "shows `fixed` and `$text_b`, not data"),
-        (CONFIG.replace("$text_a", "$text_x"), "no data field `text_x` (the nearest is `text_"),
-        ("<!DOCTYPE View>" + CONFIG.strip(), "declares a document type"),
-        ('<!DOCTYPE V [<!ENTITY e "x">]><View a="&e;"/>', "declares a document type"),
-        ('<!DOCTYPE V SYSTEM "file:///etc/passwd"><V/>', "declares a document type"),
-        ("", "is empty"),
+        ("<View>", "not_xml", {}),
+        ("View", "not_xml", {}),
+        ("<View/>", "no_pairwise_tag", {}),
+        ('<View><Pairwise name="p" toName="a,b"/></View>', "not_two_tags", {"given": "a,b"}),
+        (
+            '<View><Pairwise name="p" toName="a"/><Text name="a"/></View>',
+            "not_two_tags",
+            {"given": "a"},
+        ),
+        (
+            CONFIG.replace("$text_a", "fixed"),
+            "shows_no_data",
+            {"left": "fixed", "right": "$text_b"},
+        ),
+        (CONFIG.replace("$text_a", "$text_x"), "missing_name", {"name": "text_x"}),
+        ("<!DOCTYPE View>" + CONFIG.strip(), "document_type_declared", {}),
+        ('<!DOCTYPE V [<!ENTITY e "x">]><View a="&e;"/>', "document_type_declared", {}),
+        ('<!DOCTYPE V SYSTEM "file:///etc/passwd"><V/>', "document_type_declared", {}),
+        ("", "no_bytes_in_file", {}),
     ],
 )
-def test_configs_that_cannot_be_used(config, said, put):
-    assert said in refused(studio, put, [task(annotation(1))], config)
+def test_configs_that_cannot_be_used(config, code, fields, put):
+    said = refused(studio, put, [task(annotation(1))], config)
+    assert said.code == code
+    assert said.fields.items() >= fields.items()
 
 
 def test_fixed_texts_do_no_harm_beside_id_fields(put):
@@ -142,26 +164,36 @@ def test_fixed_texts_do_no_harm_beside_id_fields(put):
 
 
 @pytest.mark.parametrize(
-    ("tasks", "said"),
+    ("tasks", "code", "named"),
     [
-        ('[{"id": 1', "not valid JSON (line 1, sign 10)"),
-        ("[" * 99_999, "not valid JSON"),
-        ('["\\ud800"]', "not valid JSON"),
-        ("{}", "no list of records"),
-        ("[1]", "number 1 is int"),
-        ("[]", "no annotations"),
-        ([{"id": 1, "text_a": "x", "pw": "left"}], "not JSON-MIN"),
-        ([task()], "holds no votes"),
-        ([task() | {"annotations": {}}], "annotations of task 5 are not a list"),
-        ([task({"id": 1, "result": "left"})], "annotations of task 5 are not a list"),
-        ([task(annotation(1)) | {"data": None}], "no data field `text_a`, found are none"),
-        ([task(annotation(1), text_a=["x"])], "item id is neither text nor a whole number"),
-        ([task(annotation(1, was_cancelled=True))], "1 dropped: annotation is cancelled"),
-        ("", "is empty"),
+        ('[{"id": 1', "not_json_at", "line 1, sign 10"),
+        ("[" * 99_999, "not_json", ""),
+        ('["\\ud800"]', "not_json", ""),
+        ("{}", "no_list_of_records", ""),
+        ("[1]", "record_not_an_object", "number 1 is int"),
+        ("[]", "no_annotations", ""),
+        ([{"id": 1, "text_a": "x", "pw": "left"}], "no_annotations", ""),
+        ([task()], "nothing_to_import", ""),
+        ([task() | {"annotations": {}}], "records_not_a_list", "task 5"),
+        ([task({"id": 1, "result": "left"})], "records_not_a_list", "task 5"),
+        (
+            [task(annotation(1)) | {"data": None}],
+            "missing_name",
+            f"`text_a`, found are {message('no_names_found')}",
+        ),
+        ([task(annotation(1), text_a=["x"])], "no_vote_left", of_method("unusable_item_id")),
+        (
+            [task(annotation(1, was_cancelled=True))],
+            "no_vote_left",
+            message("column_says", column="annotation", word="cancelled"),
+        ),
+        ("", "no_bytes_in_file", ""),
     ],
 )
-def test_exports_that_cannot_be_used(tasks, said, put):
-    assert said in refused(studio, put, tasks)
+def test_exports_that_cannot_be_used(tasks, code, named, put):
+    said = refused(studio, put, tasks)
+    assert said.code == code
+    assert named in said
 
 
 @EXAMPLES

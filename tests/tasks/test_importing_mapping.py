@@ -1,12 +1,14 @@
 """Importing by a mapping file: Mechanical Turk, any other table, and files that cannot be meant."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
-from imported_votes import checked, reasons, refused, rows
+from imported_votes import checked, note, reasons, refused, rows
 
 from tasks.importing import MTURK, import_flat, read_mapping
+from tasks.messages import message
 
 BATCH = (
     '"HITId","WorkerId","AssignmentId","AssignmentStatus","WorkTimeInSeconds","SubmitTime",'
@@ -29,6 +31,7 @@ right = "b"
 same = "tie"
 "" = "skip"
 """
+ITEMS = 'item_a = "x"\nitem_b = "y"\n'
 
 
 def test_mturk(put):
@@ -42,18 +45,24 @@ def test_mturk(put):
     ]
     assert imported.votes["seconds"].tolist()[:2] == [12.0, 9.0]
     assert imported.votes["time"][0] == pd.Timestamp("2021-03-09 22:03:22", tz="UTC")
-    assert reasons(imported) == {"AssignmentStatus is Rejected": 1, "Answer.choice is unknown": 1}
-    assert "WorkTimeInSeconds could not be read as seconds in 1 row (`soon`)" in imported.summary()
+    assert reasons(imported) == {
+        "column_says AssignmentStatus Rejected": 1,
+        "column_is_unknown Answer.choice": 1,
+    }
+    unread = [one.fields for one in imported.notes if one.fields["part"] == "seconds"]
+    assert [(one["column"], one["seen"]) for one in unread] == [("WorkTimeInSeconds", ["`soon`"])]
 
 
 def test_what_every_batch_has_may_be_missing_unless_the_mapping_names_it(put):
     batch = put("batch.csv", "Input.left_id,Input.right_id,Answer.choice\n1,2,left\n")
     imported = checked(import_flat(batch, [read_mapping(put("m.toml", BATCH_MAPPING), base=MTURK)]))
-    assert "no annotator (no column WorkerId)" in imported.summary()
-    assert "no rows dropped by AssignmentStatus" in imported.summary()
+    lacking = note(imported, "file_lacks")["lacking"]
+    assert message("lacks_part", part="annotator", column="WorkerId") in lacking
+    assert message("lacks_rows_to_drop", column="AssignmentStatus") in lacking
     named = put("n.toml", 'annotator = "WorkerId"\n' + BATCH_MAPPING)
-    text = refused(import_flat, batch, [read_mapping(named, base=MTURK)])
-    assert "has no column `WorkerId`" in text
+    said = refused(import_flat, batch, [read_mapping(named, base=MTURK)])
+    assert (said.code, said.fields["name"]) == ("missing_name", "WorkerId")
+    assert said.fields["what"].code == "a_column"
 
 
 def test_a_mapping_file_alone_describes_any_table(put):
@@ -72,7 +81,7 @@ def test_a_mapping_file_alone_describes_any_table(put):
     path = put("v.jsonl", "\n".join(map(json.dumps, lines)))
     imported = checked(import_flat(path, [mapping]))
     assert rows(imported, "item_a", "outcome") == [(1, "a"), (1, "b"), (1, "skip")]
-    assert reasons(imported) == {"test is true": 1}
+    assert reasons(imported) == {"column_says test true": 1}
 
 
 def test_words_with_dots_and_columns_with_spaces_need_quotes_only(put):
@@ -86,29 +95,34 @@ def test_words_with_dots_and_columns_with_spaces_need_quotes_only(put):
     content = "item 1,item 2,o,Answer.ok\np,q,1.0,yes\np,q,2,\np,q,2,NO\n"
     imported = checked(import_flat(put("v.csv", content), [mapping]))
     assert imported.votes["outcome"].tolist() == ["a", "b"]
-    assert reasons(imported) == {"Answer.ok is no": 1}
+    assert reasons(imported) == {"column_says Answer.ok no": 1}
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "named"),
     [
-        ('item_a = "x"\nitem_b = "y"\noutcom = "o"', "`outcom` (the nearest is `outcome`)"),
-        ('item_a = "x"\noutcome = "o"', "which column is item_b"),
-        ('item_a = "x"\nitem_b = "y"', "neither outcome nor winner"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\nwinner = "w"', "both outcome and winner"),
-        ('item_a = 3\nitem_b = "y"\noutcome = "o"', "gives item_a as 3"),
-        ('item_a = ""\nitem_b = "y"\noutcome = "o"', "name of a column in quotes"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\noutcomes = "a"', "as a table [outcomes]"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\n[outcomes]\nl = "left"', "to 'left'"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\n[outcomes]\nl.r = "a"', "needs quotes"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\n[outcomes]\nl = "a"\nL = "b"', "twice"),
-        ('item_a = "x"\nitem_b = "y"\noutcome = "o"\n[drop]\nA.b = ["c"]', "column in quotes"),
-        ('item_a = "x\nitem_b = "y"', "not valid TOML"),
-        ("", "is empty"),
-        ("\n", "is empty"),
+        (f'{ITEMS}outcom = "o"', "unknown_mapping_key", "`outcom` .*`outcome`"),
+        ('item_a = "x"\noutcome = "o"', "part_without_column", "item_b"),
+        (ITEMS, "neither_outcome_nor_winner", ""),
+        (f'{ITEMS}outcome = "o"\nwinner = "w"', "outcome_and_winner", ""),
+        ('item_a = 3\nitem_b = "y"\noutcome = "o"', "not_a_column", "item_a .*3"),
+        ('item_a = ""\nitem_b = "y"\noutcome = "o"', "not_a_column", "item_a .*''"),
+        (f'{ITEMS}outcome = "o"\noutcomes = "a"', "not_a_toml_table", r"\[outcomes\]"),
+        (f'{ITEMS}outcome = "o"\n[outcomes]\nl = "left"', "unknown_meaning", "`l` .*'left'"),
+        (f'{ITEMS}outcome = "o"\n[outcomes]\nl.r = "a"', "unknown_meaning", "`l`"),
+        (
+            f'{ITEMS}outcome = "o"\n[outcomes]\nl = "a"\nL = "b"',
+            "outcome_translated_twice",
+            "`L`",
+        ),
+        (f'{ITEMS}outcome = "o"\n[drop]\nA.b = ["c"]', "not_words_to_drop", "`A`"),
+        ('item_a = "x\nitem_b = "y"', "mapping_not_toml", ""),
+        ("", "no_bytes_in_file", ""),
+        ("\n", "no_text_in_file", ""),
     ],
 )
-def test_mapping_files_that_cannot_be_meant(content, said, put):
-    text = refused(read_mapping, put("m.toml", content))
-    assert "m.toml" in text
-    assert said in text
+def test_mapping_files_that_cannot_be_meant(content, code, named, put):
+    said = refused(read_mapping, put("m.toml", content))
+    assert said.code == code
+    assert "m.toml" in said
+    assert re.search(named, said)

@@ -9,6 +9,7 @@ from pathlib import Path
 import cluster_work as work
 import pytest
 from dask_programs import Elsewhere, dask_cluster
+from refusals import refused
 from scored_models import champion, features, ranker
 from stored_votes import put, simulated
 from waiting import until
@@ -26,6 +27,8 @@ from tasks.score_all import score_all
 from tasks.shared_features import fit_shared, needs_refit, reduce_parts
 from tasks.store import Store
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def deserted(tmp_path_factory) -> Iterator[Elsewhere]:
@@ -42,14 +45,12 @@ def alone(deserted, monkeypatch) -> Iterator[Cluster]:
         yield cluster
 
 
-NOBODY = (
-    r"^none of the 0 workers of tcp://.* could take an order for [0-9]+ seconds; see whether .*\.$"
-)
-
-
 def test_an_order_to_a_cluster_without_workers_is_given_up(alone):
-    with pytest.raises(ClusterError, match=NOBODY):
+    with refused(ClusterError, "no_worker_takes_orders", count=0) as caught:
         alone.run(work.negative, 1, name="smiling", deadline=60)
+    assert caught.value.fields["where"].startswith("tcp://")
+    assert caught.value.fields["seconds"] > 1.0
+    assert caught.value.fields["advice"].code == "see_workers"
 
 
 def test_workers_are_waited_for_two_minutes():
@@ -71,7 +72,7 @@ def test_without_workers_reducing_features_is_told_so(alone, dask_client, tmp_pa
     parts = store.list("features")
     shared = fit_shared(dask_client, store, parts, components=2)
     with (
-        pytest.raises(ClusterError, match=NOBODY),
+        refused(ClusterError, "no_worker_takes_orders", count=0),
         alone.lent("reducing", deadline=60) as client,
     ):
         reducing(client, store, parts, shared)
@@ -85,7 +86,7 @@ def test_without_workers_scoring_is_told_so_and_leaves_nothing(alone, tmp_path, 
     live = [champion(ranker(1, table), tmp_path / "models", "smiling", 1)]
     before = sorted(tmp_path.rglob("*"))
     with (
-        pytest.raises(ClusterError, match=NOBODY),
+        refused(ClusterError, "no_worker_takes_orders", count=0),
         alone.lent("scoring", deadline=60) as client,
     ):
         score_all(features_at(tmp_path / "features.parquet"), live, f"{tmp_path}/{out}", client)
@@ -130,7 +131,7 @@ def test_what_is_done_in_time_is_returned(cluster, go):
 
 def test_past_its_deadline_even_a_librarys_waiting_ends(cluster, go):
     with (
-        pytest.raises(TookTooLong, match=r"^reducing did not end within 1 seconds and was given"),
+        refused(TookTooLong, "took_too_long", what="reducing", seconds=1.0),
         cluster.lent("reducing", deadline=1.0) as client,
     ):
         computed_by_a_library(client, go)
@@ -162,10 +163,11 @@ def test_a_scheduler_that_is_lost_is_told(tmp_path, go):
         until(lambda: cluster.n_slots == 1, "a worker")
         threading.Timer(0.5, elsewhere.scheduler.kill).start()
         with (
-            pytest.raises(ClusterError, match=r"the connection to tcp://.* was lost"),
+            refused(ClusterError, "connection_lost", where=elsewhere.address),
             cluster.lent("reducing", deadline=60) as client,
         ):
             computed_by_a_library(client, go)
+        go.touch()  # or the worker would take 20 s to end
 
 
 def test_a_worker_that_hangs_while_it_imports_is_told_of(cluster, monkeypatch):
@@ -174,7 +176,7 @@ def test_a_worker_that_hangs_while_it_imports_is_told_of(cluster, monkeypatch):
     try:
         with monkeypatch.context() as hasty:
             hasty.setattr("tasks.cluster.fanout.READY", 1.0)
-            with pytest.raises(ClusterError, match="did not import what it needs within 1 seconds"):
+            with refused(ClusterError, "worker_imports_too_long", seconds=1.0):
                 cluster.prepare(("xml.dom.minidom",))
     finally:
         os.kill(process, signal.SIGCONT)

@@ -13,6 +13,7 @@ from example_nights import LAST, STORE, example_digests, example_night
 from flows.night_report import night_text
 from tasks.evaluate import Estimate
 from tasks.gather import LATER
+from tasks.messages import message
 from tasks.regression import regressed
 from tasks.report.freshness_cards import freshness
 from tasks.report.overview import latest_page, overview_page
@@ -181,9 +182,11 @@ def test_a_run_over_an_old_night_turns_nothing_green(night):
     assert published.figure == str(old)
     assert (published.word, published.kind) == ("14 days behind", "bad")
     assert waiting.figure == f"{7 * len(past.entries):,}"
-    assert waiting.note == f"In {len(past.entries)} attributes not published."
+    waits = message("waiting_in", count=len(past.entries), kind="not published")
+    assert waiting.note.fields == {"where": waits.capitalize()}
     assert newest.kind == "warn"
-    assert any("went back in time" in text for text in data_of(past)["warnings"])
+    as_of = f"{past.as_of:%Y-%m-%d %H:%M} UTC"
+    assert data_of(past)["warnings"] == [message("went_back_in_time", as_of=as_of)]
 
 
 def test_one_vote_dated_in_the_future_is_not_newer_than_what_serves(night):
@@ -201,7 +204,8 @@ def test_votes_of_what_was_rolled_back_wait_and_are_not_called_held(night):
     back = serving(night, LAST - timedelta(days=2), version=4, new_votes=5)
     _, waiting, _ = freshness(back, now=NOW)
     assert waiting.figure == f"{5 * len(back.entries):,}"
-    assert waiting.note == f"In {len(back.entries)} attributes rolled back."
+    waits = message("waiting_in", count=len(back.entries), kind="rolled back")
+    assert waiting.note.fields == {"where": waits.capitalize()}
 
 
 def test_an_old_night_is_no_fault_where_no_vote_is_newer(night):
@@ -219,8 +223,9 @@ def test_votes_of_what_was_held_wait_and_those_of_what_failed_are_not_known(nigh
     failed = [one for one in entries if one.outcome == "failed"]
     _, waiting, _ = freshness(night, now=NOW)
     assert waiting.figure == f"{sum(one.new_votes for one in held):,}"
-    assert f"{len(held)} attributes held back" in waiting.note
-    assert f"{len(failed)} attributes that failed, not counted" in waiting.note
+    waits = message("waiting_in", count=len(held), kind="held back").capitalize()
+    more = message("more_waiting_in_failed", count=len(failed))
+    assert waiting.note.fields == {"where": f"{waits}; {more}"}
     assert waiting.kind == "bad"
 
 
@@ -304,6 +309,7 @@ def test_figures_that_are_not_filled_leave_a_page(night):
     assert data["trend"]["quartiles"][-1] is None
 
 
+@pytest.mark.full
 def test_five_thousand_attributes_and_a_month_stay_below_five_megabytes():
     night = example_night(5000)
     month = example_digests(5000, nights=1) * 29

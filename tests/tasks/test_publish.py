@@ -4,14 +4,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from refusals import refused
 from registries import MLFLOW_WARNS, NIGHT, moved, registered
 from stored_votes import order_of, small, stored
 
+from tasks.messages import message
 from tasks.publish import Desk, PublishError, publish
 from tasks.registry import Registry, RegistryError, Version
 from tasks.results import Order, Rival, Trained
 from tasks.store import Store
 from tasks.train import train
+from urlr.sentence import made
 
 pytestmark = MLFLOW_WARNS
 
@@ -47,6 +50,7 @@ def live(registry: Registry, attribute: str) -> tuple[int, int]:
     return champion.number, len(registry.history(attribute))
 
 
+@pytest.mark.full
 def test_a_rollback_while_a_night_runs_stands_and_the_attribute_is_to_be_run_again(
     registry, verifier, attribute, tmp_path
 ):
@@ -59,7 +63,7 @@ def test_a_rollback_while_a_night_runs_stands_and_the_attribute_is_to_be_run_aga
     registry.rollback(attribute, run="by hand", why="complaints")
     order = with_name(order, attribute)
     desk = Desk(registry, verifier, "run", NIGHT, lambda: None, force=True)
-    with pytest.raises(PublishError, match="changed while it was worked on; run it again"):
+    with refused(PublishError, "champion_changed", attribute=attribute):
         publish(trained, order, desk)
     assert registry.champion(attribute).number == first.number
     assert [one.number for one in registry.versions(attribute)] == [1, 2]
@@ -74,11 +78,12 @@ def test_a_champion_of_a_later_night_is_replaced_by_force_alone(
     order = replace(order, as_of=moment)
     desk = Desk(registry, verifier, "past", night, lambda: None)
     held = publish(trained, order, desk)
-    why = f"held: the champion, version 1, is of {NIGHT}, newer than the night asked for"
-    assert (held.outcome, held.reason) == ("held", why)
+    assert (held.outcome, held.reason.code) == ("held", "newer_champion")
+    assert held.reason.fields == {"version": 1, "night": NIGHT}
     assert live(registry, attribute) == (1, 1)
     forced = publish(trained, order, replace(desk, force=True))
-    assert (forced.outcome, forced.reason) == ("published", f"published by force, else {why}")
+    said = message("forced", finding=held.reason)
+    assert (forced.outcome, forced.reason) == ("published", said)
     assert live(registry, attribute) == (2, 2)
     assert registry.history(attribute)[-1].forced
 
@@ -90,7 +95,8 @@ def test_a_frozen_attribute_is_held_also_by_force(challenge, registry, verifier,
         desk = Desk(registry, verifier, "run", NIGHT, lambda: None, force=force)
         entry = publish(trained, order, desk)
         assert (entry.outcome, entry.frozen, entry.version) == ("held", True, 2)
-        assert "the settings freeze this attribute (URLR_FROZEN)" in entry.reason
+        assert entry.reason.code == "frozen_by_settings"
+        assert "URLR_FROZEN" in entry.reason
         assert live(registry, attribute) == (1, 1)
 
 
@@ -102,9 +108,9 @@ def test_a_champion_without_judge_is_replaced_by_force_alone(
     held = publish(trained, order, desk)
     assert (held.outcome, held.rival_lost) == ("held", True)
     gone = order.store.address("runs/elsewhere/judge.npz")
-    assert (
-        f"is gone, damaged or replaced ({gone}); put it back, or publish by --force" in held.reason
-    )
+    assert held.reason.code == "judge_lost"
+    assert held.reason.fields == {"version": 1, "path": gone}
+    assert "--force" in held.reason
     assert live(registry, attribute) == (1, 1)
     forced = publish(trained, order, replace(desk, force=True))
     assert (forced.outcome, forced.rival_lost, forced.replaced) == ("published", False, 1)
@@ -121,7 +127,7 @@ def test_results_after_a_champion_that_is_lost_are_published_by_force_alone(
     desk = Desk(registry, verifier, "run", NIGHT, lambda: None)
     held = publish(trained, order, desk)
     assert (held.outcome, held.rival_lost, held.replaced) == ("held", True, None)
-    assert held.reason.startswith("held: the registry has lost the champion, and the results after")
+    assert held.reason.code == "champion_lost"
     assert registry.champion(attribute) is None
     forced = publish(trained, order, replace(desk, force=True))
     assert (forced.outcome, forced.rival_lost, forced.version) == ("published", False, 1)
@@ -132,12 +138,12 @@ class Refusing:
     """A verifier to whom no version is right."""
 
     def verify(self, version: Version, *, exact: bool = True) -> None:
-        raise RegistryError(f"{version.shown} scores otherwise than when it was registered.")
+        raise RegistryError(made("It differs.", "differs", {"version": version.number}))
 
 
 def test_what_cannot_be_verified_does_not_become_champion(challenge, registry, attribute):
     order, trained = challenge
     desk = Desk(registry, Refusing(), "run", NIGHT, lambda: None, force=True)
-    with pytest.raises(RegistryError, match=r"version 2 of .* scores otherwise"):
+    with refused(RegistryError, "differs", version=2):
         publish(trained, order, desk)
     assert live(registry, attribute) == (1, 1)

@@ -10,16 +10,20 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from registries import MLFLOW_WARNS, NIGHT, kept, moved, publication, registered
 
 from tasks.lease import LeaseLost
+from tasks.messages import message
 from tasks.names import encoded
 from tasks.registry import NotRegistered, Registry, RegistryError, alias_history
 from tasks.registry.alias_history import BY_HAND, RECORD, Move, moves_in
 from tasks.registry.alias_moves import CHALLENGER, CHAMPION
 from tasks.registry.mlflow_client import Mlflow
+from urlr.errors import ArgumentError
+from urlr.sentence import made as sentence
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
 
 ROOT = Path(__file__).parents[2]
 CRASHES = """
@@ -120,7 +124,7 @@ def test_a_lost_lease_leaves_the_champion_and_says_so(registry, attribute):
     moved(registry, [first])
 
     def lost() -> None:
-        raise LeaseLost("another night took the store.")
+        raise LeaseLost(sentence("another night took the store.", "lost", {}))
 
     with pytest.raises(LeaseLost):
         registry.move(attribute, second, run="late", night=NIGHT, why="?", before=lost)
@@ -137,8 +141,9 @@ def test_what_the_gate_held_is_the_challenger_until_it_is_overtaken(registry, at
     held = registry.version(attribute, 2)
     assert standing(registry, attribute, CHALLENGER) == "2"
     assert held.verdict == "held"
-    assert held.reason == "held: worse than the champion (run n-2)"
-    with pytest.raises(RegistryError, match="is champion and cannot be held"):
+    reason = "held: worse than the champion"
+    assert held.reason == message("held_by_run", reason=reason, run="n-2")
+    with refused(RegistryError, "champion_cannot_be_held", version=first.shown):
         registry.hold(attribute, first, run="n-2", reason="?")
     moved(registry, [third])
     assert standing(registry, attribute, CHALLENGER) is None
@@ -154,8 +159,10 @@ def test_going_back_twice_goes_further_back_and_not_forward(registry, attribute,
     assert registry.rollback(attribute, run="me", why="this too").to == 1
     assert asked == [2, 1]
     assert registry.withdrawn(attribute) == {2, 3}
-    with pytest.raises(RegistryError, match=r"no champion before .*version 1.* 3, 2, 1"):
+    with refused(RegistryError, "no_earlier_champion", attribute=attribute) as error:
         registry.rollback(attribute, run="me", why="?")
+    assert error.value.fields["present"].fields == {"version": 1}
+    assert error.value.fields["choice"].fields == {"versions": [3, 2, 1]}
     assert registry.rollback(attribute, 3, run="me", why="it was good").to == 3
     assert registry.withdrawn(attribute) == {2, 1}
 
@@ -163,15 +170,19 @@ def test_going_back_twice_goes_further_back_and_not_forward(registry, attribute,
 def test_going_back_is_refused_with_what_there_is(registry, attribute):
     versions = registered(registry, attribute, 2)
     moved(registry, versions)
-    with pytest.raises(NotRegistered, match=f"did you mean {attribute}") as error:
+    with refused(NotRegistered, "no_such_attribute", attribute=attribute + "x") as error:
         registry.rollback(attribute + "x", run="me", why="?")
+    hint = error.value.fields["hint"]
+    assert hint.code == "attributes_nearly_called_so"
+    assert hint.fields["names"][0] == attribute
     assert "\n" not in str(error.value)
-    with pytest.raises(NotRegistered, match=r"no version 9 .*there are 2, 1"):
+    with refused(NotRegistered, "no_such_version", number=9) as error:
         registry.rollback(attribute, 9, run="me", why="?")
-    with pytest.raises(RegistryError, match="is champion already"):
+    assert error.value.fields["choice"].fields == {"versions": [2, 1]}
+    with refused(RegistryError, "champion_already", version=versions[1].shown):
         registry.rollback(attribute, 2, run="me", why="?")
     (kept(versions[0]) / "model" / "model.npz").write_bytes(b"damaged")
-    with pytest.raises(RegistryError, match=r"model\.npz was changed"):
+    with refused(RegistryError, "version_file_changed", name="model/model.npz"):
         registry.rollback(attribute, run="me", why="?")
     assert standing(registry, attribute) == "2"
     assert len(registry.history(attribute)) == 2
@@ -227,9 +238,9 @@ def test_a_move_killed_before_the_alias_is_finished(registry, verifier, crashed)
     assert standing(registry, attribute) == "1"
     assert registry.live_on(attribute, datetime.now(UTC)) == 1
     checked = []
-    assert registry.reconcile(attribute, before=lambda: checked.append(1)) == [
-        f"{attribute}: run dead ended while it moved the champion; version 2 is champion now."
-    ]
+    [said] = registry.reconcile(attribute, before=lambda: checked.append(1))
+    ending = message("move_finished", version=2)
+    assert said == message("half_moved", attribute=attribute, run="dead", ending=ending)
     assert checked == [1]
     assert standing(registry, attribute) == "2"
     assert registry.live_on(attribute, datetime.now(UTC)) == 2
@@ -243,9 +254,9 @@ def test_a_move_killed_after_the_alias_is_marked_done(registry, crashed):
     attribute = crashed["after_the_alias"]
     assert standing(registry, attribute) == "2"
     [pending] = [move for move in registry.history(attribute) if move.pending]
-    assert registry.reconcile(attribute) == [
-        f"{attribute}: run dead ended while it moved the champion; version 2 is champion."
-    ]
+    [said] = registry.reconcile(attribute)
+    ending = message("moved_before_it_ended", version=2)
+    assert said == message("half_moved", attribute=attribute, run="dead", ending=ending)
     assert registry.live_on(attribute, pending.when) == 2
     assert registry.reconcile(attribute) == []
 
@@ -259,10 +270,13 @@ def test_a_move_begun_is_dropped_where_the_alias_went_elsewhere(registry, attrib
     )
     Mlflow(registry.uri).tag_model(name, pending.record())
     by_hand(registry, attribute, 3)
-    said = registry.reconcile(attribute)
-    assert len(said) == 2
-    assert "version 2 is not made champion, since the alias stands at version 3 now" in said[0]
-    assert "was moved to version 3 by hand, from version 1" in said[1]
+    dropped, noted = registry.reconcile(attribute)
+    ending = dropped.fields["ending"]
+    assert (ending.code, ending.fields["version"]) == ("alias_went_elsewhere", 2)
+    assert ending.fields["place"].fields == {"version": 3}
+    assert noted.code == "alias_moved_by_hand"
+    assert noted.fields["change"] == message("alias_was_moved", version=3)
+    assert noted.fields["before"].fields == {"version": 1}
     assert standing(registry, attribute) == "3"
     assert registry.reconcile(attribute) == []
 
@@ -271,15 +285,16 @@ def test_an_alias_moved_or_removed_by_hand_is_noted(registry, attribute):
     versions = registered(registry, attribute, 2)
     moved(registry, versions[:1])
     by_hand(registry, attribute, 2)
-    [said] = [text for text in registry.reconcile_all() if text.startswith(attribute)]
-    assert (
-        said
-        == f"{attribute}: its champion was moved to version 2 by hand, from version 1; it is noted."
-    )
+    [said] = [one for one in registry.reconcile_all() if one.fields.get("attribute") == attribute]
+    assert said.code == "alias_moved_by_hand"
+    assert said.fields["change"] == message("alias_was_moved", version=2)
+    assert said.fields["before"].fields == {"version": 1}
     last = registry.history(attribute)[-1]
     assert (last.before, last.to, last.run) == (1, 2, BY_HAND)
     Mlflow(registry.uri).delete_alias(encoded(attribute), CHAMPION)
-    assert "was removed by hand, from version 2" in registry.reconcile(attribute)[0]
+    [said] = registry.reconcile(attribute)
+    assert (said.code, said.fields["change"].code) == ("alias_moved_by_hand", "alias_was_removed")
+    assert said.fields["before"].fields == {"version": 2}
     assert registry.live_on(attribute, datetime.now(UTC)) is None
     assert registry.champion(attribute) is None
     assert registry.reconcile(attribute) == []
@@ -293,9 +308,10 @@ def test_a_champion_that_is_not_ours_is_told_and_not_used(registry, attribute):
     mlflow.create_version(encoded(attribute), f"{run.files}/model", run.run_id, {}, "theirs")
     by_hand(registry, attribute, 2)
     for _ in range(2):
-        assert "version 2, was not registered by urlr" in registry.reconcile(attribute)[-1]
+        said = registry.reconcile(attribute)[-1]
+        assert (said.code, said.fields["version"]) == ("champion_not_ours", 2)
     assert attribute not in registry.champions()
-    with pytest.raises(NotRegistered, match="no version 2 that urlr registered"):
+    with refused(NotRegistered, "no_such_version", number=2):
         registry.champion(attribute)
     assert [version.number for version in registry.versions(attribute)] == [1]
 
@@ -304,7 +320,7 @@ def test_a_record_that_cannot_be_read_is_told(registry, attribute):
     moved(registry, registered(registry, attribute, 1))
     Mlflow(registry.uri).tag_model(encoded(attribute), (f"{RECORD}x", "changed by hand"))
     [said] = registry.reconcile(attribute)
-    assert f"the record {RECORD}x cannot be read" in said
+    assert (said.code, said.fields["record"]) == ("unreadable_move", f"{RECORD}x")
     assert len(registry.history(attribute)) == 1
 
 
@@ -366,7 +382,7 @@ def test_rivals_are_the_champions_of_the_last_nights_and_come_by_one_call(
 
 
 def test_a_moment_needs_a_time_zone(registry, attribute):
-    with pytest.raises(ValueError, match="time zone"):
+    with refused(ArgumentError, "moment_without_zone"):
         registry.live_on(attribute, datetime(2026, 11, 15))
 
 

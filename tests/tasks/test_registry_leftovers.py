@@ -4,8 +4,10 @@ import subprocess
 import sys
 from datetime import timedelta
 
+import pytest
 from registries import MLFLOW_WARNS, registered
 
+from tasks.messages import message
 from tasks.objects import hidden_name
 from tasks.registry import registry as registry_module
 from tasks.registry.files import Files
@@ -13,7 +15,7 @@ from tasks.registry.mlflow_client import Mlflow
 from tasks.registry.publication import RUN
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [MLFLOW_WARNS, pytest.mark.full]
 
 
 def test_what_never_ended_is_cleared_later(own_registry, monkeypatch):
@@ -23,7 +25,7 @@ def test_what_never_ended_is_cleared_later(own_registry, monkeypatch):
     later = registry_module.alias_history.now() + timedelta(days=1)
     assert left in mlflow.unended("urlr", later)  # it may still be running
     monkeypatch.setattr(registry_module, "LEFT_BEHIND", -timedelta(days=1))
-    assert "1 publication that never ended cleared away." in own_registry.reconcile_all()
+    assert message("publications_cleared", count=1) in own_registry.reconcile_all()
     assert mlflow.unended("urlr", later) == []
 
 
@@ -38,7 +40,7 @@ def test_what_the_dead_left_half_registered_is_cleared_at_once(own_registry):
             store.replace(f"{folder}/whole", b"x")
             store.replace(f"{folder}/{hidden_name()}", b"half of")
     said = own_registry.reconcile_all(dead=("dead",))
-    assert "1 publication that never ended cleared away." in said
+    assert message("publications_cleared", count=1) in said
     assert mlflow.unended("urlr", later) == [living]
     for one, n_left in ((dead, 0), (living, 2)):
         store = Store.at(one.files.removeprefix("file://"))

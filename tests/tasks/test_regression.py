@@ -86,6 +86,7 @@ def test_of_those_named_few_are_named_by_chance():
     assert found > 0.9 * 50 * 20
 
 
+@pytest.mark.full
 def test_where_nothing_got_worse_hardly_a_night_names_anything():
     rng = np.random.default_rng(3)
     nights = [

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from registries import MLFLOW_WARNS, NIGHT, moved, registered
 from stored_votes import order_of, put, simulated
 
@@ -12,6 +13,7 @@ from tasks.store import Store
 pytestmark = MLFLOW_WARNS
 
 
+@pytest.mark.full
 def test_what_was_rolled_back_is_no_rival(registry, verifier, attribute, tmp_path):
     store = Store.at(tmp_path)
     put(store, f"votes/{attribute}/1.csv", simulated(n_votes=20, n_items=4).votes)

@@ -5,6 +5,7 @@ import gzip
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from refusals import refused
 from stored_votes import QUICK, order_of, put, simulated
 
 from tasks.cluster import local_cluster
@@ -58,8 +59,9 @@ def test_more_rows_than_allowed_are_refused_unread(here):
     bomb(here, 3_000_000)
     assert here.list("votes")[0].size < 20_000
     order = order_of(here, most_rows=2_000_000)
-    wrong = r"1\.parquet has 3,000,000 rows, with the dumps before it 3,000,000, and an attribute "
-    with pytest.raises(ReadError, match=wrong + r"may have 2,000,000; .*URLR_MOST_ROWS\.$"):
+    figures = {"rows": 3_000_000, "total": 3_000_000, "most": 2_000_000}
+    where = order.inputs.dumps[0].key
+    with refused(ReadError, "too_many_rows", path=here.address(where), **figures):
         train(order)
 
 
@@ -80,23 +82,23 @@ def test_only_the_paper_at_a_fixed_share_goes_part_by_part(here, fit, expected):
     assert is_by_parts(order, 1_000) is False
 
 
+@pytest.mark.full
 def test_what_does_not_fit_a_worker_is_refused_at_once(here):
     """By the worker itself, which knows how much it may use; what fits is done."""
     bomb(here, 4_000_000)
     small = simulated(n_votes=80, n_items=6)
     put(here, "votes/little/1.csv", small.votes)
     with local_cluster(workers=1, memory="1GiB") as cluster:
-
-        def refusal(**chosen) -> str:
-            with pytest.raises(ReadError) as caught:
-                cluster.run(train, order_of(here, **chosen), name="smiling", deadline=60)
-            return str(caught.value)
-
-        robust = refusal()
-        assert "votes/smiling: 4,000,000 votes need about" in robust
-        assert "GiB and a worker may use 1.0 GiB; raise URLR_WORKER_MEMORY, or set " in robust
-        assert 'method = "paper" and prune to a number for it' in robust
-        assert "or lower URLR_LARGE_ATTRIBUTE" in refusal(fit=FIXED)
+        for chosen, remedy in (
+            ({}, "more_memory_or_another_method"),
+            ({"fit": FIXED}, "more_memory_or_by_parts"),
+        ):
+            order = order_of(here, **chosen)
+            figures = {"path": here.address("votes/smiling"), "votes": 4_000_000, "limit": 1.0}
+            with refused(ReadError, "too_little_memory", **figures) as caught:
+                cluster.run(train, order, name="smiling", deadline=60)
+            assert caught.value.fields["remedy"].code == remedy
+            assert caught.value.fields["needed"] > 1.0
         little = order_of(here, attribute="little")
         assert cluster.run(train, little, name="little", deadline=60).result.rows["read"] == 80
 

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from recorded_nights import TAU, result
+from refusals import refused
 
 from tasks.results import NIGHTS, RESULT, RESULTS, RUN, Entry, Night, Result, ResultError
 from tasks.runs import names_of, new_run, past_of, place_of, read_night
@@ -78,7 +79,7 @@ def test_records_are_json_that_everybody_reads():
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"attribute": 1}'])
 def test_a_record_that_cannot_be_read_is_named(data):
-    with pytest.raises(ResultError, match=r"^runs/x/result.json is no result of this urlr") as bad:
+    with refused(ResultError, "not_a_record", path="runs/x/result.json", kind="result") as bad:
         RESULTS.from_bytes(data, "runs/x/result.json")
     assert str(bad.value).isprintable()
 
@@ -162,10 +163,21 @@ def test_results_of_another_urlr_are_computed_again(here):
     assert past_of(here).known == {"k1": place_of(FIRST, "smiling")}
 
 
-def test_a_record_of_a_night_that_cannot_be_read_is_no_unfinished_run(here):
-    here.create(f"runs/{FIRST}/{RUN}", b"{")
-    with pytest.raises(ResultError, match=f"{FIRST}/run.json is no night of this urlr .* move it"):
-        past_of(here)
+@pytest.mark.parametrize(
+    ("data", "code"), [(b"{", "not_a_record"), (b'{"schema": 999, "run": 1}', "newer_record")]
+)
+def test_a_record_of_a_night_that_cannot_be_read_is_told_and_the_one_before_holds(here, data, code):
+    finish(here, night(FIRST, {"smiling": entry("k1", FIRST)}))
+    keep(here, result("k2", run=SECOND))
+    here.create(f"runs/{SECOND}/{RUN}", data)
+    past = past_of(here)
+    assert (past.last.run, past.newest.run, past.unfinished) == (FIRST, FIRST, ())
+    assert past.known == {
+        "k1": place_of(FIRST, "smiling"),
+        "k2": place_of(SECOND, "smiling"),
+    }
+    [wrong] = past.damaged
+    assert (wrong.code, wrong.fields["path"]) == (code, here.address(f"runs/{SECOND}/{RUN}"))
 
 
 def test_a_night_knows_what_it_worked_on():

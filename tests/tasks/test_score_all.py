@@ -13,15 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from clusters import local_client
+from refusals import refused
 from scored_models import behind_transform, champion, features, ranker
 from waiting import PATIENCE, until
 
+from tasks.messages import message
 from tasks.partitions import Features, features_at
 from tasks.score import Champion, ScoringError, _check_wanted
 from tasks.score_all import score_all
 from tasks.store import Store
 from tasks.write import WriteError, write_table
 from urlr.errors import FeatureError
+
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +86,9 @@ def test_all_items_are_scored_by_all_champions(dask_client, rankers, champions, 
     assert (summary.items, summary.rows) == (50, 100)
     assert ("scoring", 1.0) in seen
     assert left_over(tmp_path) == []
-    assert summary.sentences() == [
-        f"Scored 50 items by 2 of 2 models into {tmp_path}/{out}: 100 scores."
-    ]
+    [told] = summary.sentences()
+    figures = {"items": 50, "able": 2, "models": 2, "path": f"{tmp_path}/{out}", "scores": 100}
+    assert (told.code, told.fields) == ("scored", figures)
 
 
 def test_the_rows_of_a_file_follow_the_table(dask_client, champions, tmp_path):
@@ -143,14 +147,23 @@ def test_models_that_leave_items_out_are_named(dask_client, champions, tmp_path)
         rows=10,
     )
     whole, first, second = summary.sentences()
-    assert whole.startswith("Scored 50 items by 3 of 4 models")
-    assert first == (
-        "bare version 2: 30 of 50 items without a score: it was fitted without features and "
-        "scores only items that were compared."
-    )
-    assert second.startswith("wide\\n version 4: 50 of 50 items without a score: the model needs")
+    assert (whole.fields["items"], whole.fields["able"], whole.fields["models"]) == (50, 3, 4)
+    for told, name, unscored, why in (
+        (first, message("model", attribute="bare", version=2), 30, "model_without_features"),
+        (second, message("model", attribute="wide\n", version=4), 50, "lacking_columns"),
+    ):
+        assert told.code == "without_a_score"
+        assert (told.fields["unscored"], told.fields["items"]) == (unscored, 50)
+        assert told.fields["models"] == [name]
+        assert told.fields["reason"].code == why
+        assert told.isprintable()
     rows = pd.read_parquet(tmp_path / "s.parquet")
     assert rows["attribute"].value_counts().to_dict() == {"robust": 50, "shared": 50, "bare": 20}
+
+
+def nobody_works(client) -> None:
+    """Wait until no worker is at a piece that was given up, and might write it yet."""
+    until(lambda: not any(client.processing().values()), "no worker is at work")
 
 
 @pytest.mark.parametrize("item", [1, 45])
@@ -162,9 +175,9 @@ def test_nothing_is_written_when_a_piece_cannot_be_read(
     table = features()
     table.loc[item, "f2"] = float("inf")
     parts = in_pieces(tmp_path / "features", table)
-    with pytest.raises(FeatureError, match=rf"infinite \(columns f2; items {item}\)"):
+    with refused(FeatureError, "items_with_infinite", columns=["f2"], items=[item]):
         score_all(parts, champions, f"{tmp_path}/{out}", dask_client, rows=10)
-    time.sleep(0.2)  # in which a worker that is still at it would write
+    nobody_works(dask_client)
     assert not (tmp_path / out).exists()
     assert left_over(tmp_path) == []
 
@@ -181,7 +194,7 @@ def test_nothing_is_written_when_it_is_stopped_amid_other_pieces(
 
     with pytest.raises(KeyboardInterrupt):
         score_all(parts, champions, f"{tmp_path}/{out}", dask_client, rows=2, progress=stop)
-    time.sleep(0.2)  # in which a worker that is still at it would write
+    nobody_works(dask_client)
     assert not (tmp_path / out).exists()
     assert left_over(tmp_path) == []
 
@@ -229,7 +242,7 @@ def test_a_worker_that_dies_over_a_piece_is_one_line(champions, tmp_path):
                 os.kill(worker, signal.SIGKILL)
 
         threading.Thread(target=kill_the_reader, daemon=True).start()
-        with pytest.raises(ScoringError, match="a worker died over a piece") as error:
+        with refused(ScoringError, "worker_died_over_piece") as error:
             score_all(table, [waiting], tmp_path / "s.parquet", client)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "s.parquet").exists()
@@ -238,11 +251,11 @@ def test_a_worker_that_dies_over_a_piece_is_one_line(champions, tmp_path):
 
 def test_no_model_at_all_is_an_error(dask_client, champions, tmp_path):
     table = in_pieces(tmp_path / "features", features().drop(columns="f0"))
-    with pytest.raises(ScoringError, match="none of 2 models can score these items; robust ver"):
+    with refused(ScoringError, "no_model_can_score", models=2, attribute="robust", version=3):
         score_all(table, champions, tmp_path / "s.parquet", dask_client)
-    with pytest.raises(ScoringError, match="no model to score by"):
+    with refused(ScoringError, "no_model_to_score_by"):
         score_all(table, [], tmp_path / "s.parquet", dask_client)
-    with pytest.raises(ScoringError, match=r"1 model is given more than once \(robust version 3"):
+    with refused(ScoringError, "models_given_twice", count=1, models=["robust version 3"]):
         score_all(table, [*champions, champions[0]], tmp_path / "s.parquet", dask_client)
     assert not (tmp_path / "s.parquet").exists()
 
@@ -252,18 +265,19 @@ def test_an_earlier_result_is_replaced_only_when_told(dask_client, champions, tm
     for out in ("s.parquet", "scores/"):
         target = f"{tmp_path}/{out}"
         score_all(table, champions, target, dask_client)
-        with pytest.raises(WriteError, match="--overwrite to replace it"):
+        with pytest.raises(WriteError) as caught:
             score_all(table, champions, target, dask_client)
+        assert caught.value.code in ("target_exists", "target_not_empty")
         score_all(table, champions[:1], target, dask_client, overwrite=True, rows=10)
         assert read(Path(target))["attribute"].unique().tolist() == ["robust"]
     (tmp_path / "scores" / "mine.txt").write_text("x")
-    with pytest.raises(WriteError, match=r"what `urlr score` did not write \(mine.txt\)"):
+    with refused(WriteError, "target_holds_other_files", command="urlr score", files=["mine.txt"]):
         score_all(table, champions, tmp_path / "scores", dask_client, overwrite=True)
 
 
 def test_an_output_of_another_kind_is_refused(dask_client, champions, tmp_path):
     table = in_pieces(tmp_path / "features", features())
-    with pytest.raises(WriteError, match=r"let its name end in .parquet or in /"):
+    with refused(WriteError, "neither_parquet_nor_directory"):
         score_all(table, champions, tmp_path / "scores.csv", dask_client)
 
 
@@ -272,7 +286,7 @@ def test_an_address_is_not_taken_for_a_path(dask_client, champions, tmp_path, mo
     table = in_pieces(tmp_path / "features", features())
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    with pytest.raises(WriteError, match="is no path on this machine"):
+    with refused(WriteError, "not_a_local_path", path=out):
         score_all(table, champions, out, dask_client)
     assert list(Path().iterdir()) == []
 

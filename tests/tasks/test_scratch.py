@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from tasks.cluster import ClusterError, local_cluster
 from tasks.scratch import remove_left, scratch_directory
@@ -27,8 +28,11 @@ def test_a_directory_is_there_for_the_block_alone(temporary):
 
 def test_a_directory_that_cannot_be_made_is_told(temporary, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(temporary / "none"))
-    said = "temporary files cannot be written at .*/none: No such file or directory; make room"
-    with pytest.raises(ClusterError, match=said), local_cluster(workers=1):
+    fields = {"place": str(temporary / "none"), "why": "No such file or directory"}
+    with (
+        refused(ClusterError, "no_room_for_temporary_files", **fields),
+        local_cluster(workers=1),
+    ):
         pass
 
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from tasks.gate import GateSettings
 from tasks.settings import Gate, Settings, SettingsError, load_settings
@@ -25,12 +26,11 @@ def configured(text: str) -> None:
     Path("urlr.toml").write_text(text, encoding="utf-8")
 
 
-def refusal() -> str:
-    with pytest.raises(SettingsError) as refused:
+def refusal(code: str, **fields: object) -> SettingsError:
+    with refused(SettingsError, code, **fields) as caught:
         load_settings()
-    text = str(refused.value)
-    assert "\n" not in text
-    return text
+    assert "\n" not in str(caught.value)
+    return caught.value
 
 
 def test_everything_has_a_default_and_a_description():
@@ -63,7 +63,7 @@ def test_the_file_may_lie_elsewhere(monkeypatch, tmp_path):
     monkeypatch.setenv("URLR_CONFIG", str(other))
     assert load_settings().store == "s3://votes/here"
     other.unlink()
-    assert "night.toml, which is not there" in refusal()
+    refusal("no_settings_file", path=str(other), variable="URLR_CONFIG")
 
 
 def test_the_address_that_mlflow_knows_comes_before_the_default_only(monkeypatch):
@@ -79,56 +79,110 @@ def test_the_address_that_mlflow_knows_comes_before_the_default_only(monkeypatch
 )
 def test_a_misspelt_variable_is_refused(monkeypatch, name):
     monkeypatch.setenv(name, "1")
-    assert f"sets {name}, which is no setting of urlr; known are" in refusal()
+    assert "URLR_WORKERS" in refusal("unknown_variable", name=name).fields["known"]
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("variable", "value", "name", "why"),
     [
-        ("URLR_WORKERS", "many", ["workers (many)", "integer", "URLR_WORKERS or in urlr.toml"]),
-        ("URLR_WORKERS", "0", ["workers (0)", "greater than or equal to 1"]),
-        ("URLR_LEASE", "nan", ["lease (nan)", "finite"]),
-        ("URLR_NIGHT_DEADLINE", "0", ["night_deadline (0)", "greater than 0"]),
-        ("URLR_HELD_OUT_ITEMS", "1", ["held_out_items (1)", "less than 1"]),
-        ("URLR_DASK_PLAIN", "perhaps", ["dask_plain (perhaps)", "boolean"]),
-        ("URLR_GATE__DROP", "9", ["gate.drop", "drop is 9.0", "URLR_GATE__DROP or in urlr.toml"]),
-        ("URLR_GATE__DORP", "0.1", ["gate.dorp is no setting"]),
-        ("URLR_GATE", "strict", ["URLR_GATE (strict) is no JSON object", "URLR_GATE__..."]),
-        ("URLR_FIT__PRUNE", "2", ["fit.prune", "prune is 2; it is a share", "URLR_FIT__PRUNE"]),
-        ("URLR_FIT__PRUN", "0.1", ["a fit has no setting prun; it has method, prune"]),
-        ("URLR_FIT", "[1]", ["URLR_FIT ([1]) is no JSON object"]),
-        ("URLR_WORKERS", "1\n2", ["workers (1\\n2)"]),
+        ("URLR_WORKERS", "many", "workers", "integer"),
+        ("URLR_WORKERS", "0", "workers", "greater than or equal to 1"),
+        ("URLR_LEASE", "nan", "lease", "finite"),
+        ("URLR_NIGHT_DEADLINE", "0", "night_deadline", "greater than 0"),
+        ("URLR_HELD_OUT_ITEMS", "1", "held_out_items", "less than 1"),
+        ("URLR_DASK_PLAIN", "perhaps", "dask_plain", "boolean"),
+        ("URLR_WORKERS", "1\n2", "workers", "integer"),
     ],
 )
-def test_nonsense_in_the_environment_is_named_with_where_to_set_it(monkeypatch, name, value, said):
-    monkeypatch.setenv(name, value)
-    text = refusal()
-    for part in said:
-        assert part in text
+def test_nonsense_in_the_environment_is_named_with_where_to_set_it(
+    monkeypatch, variable, value, name, why
+):
+    monkeypatch.setenv(variable, value)
+    where = {"variable": variable, "file": "urlr.toml"}
+    error = refusal("setting_refused", name=name, value=value, **where)
+    assert why in error.fields["why"]
+    assert variable in str(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("variable", "value", "name", "code", "fields"),
     [
-        ("workers = ", "urlr.toml cannot be read"),
-        ("wokers = 2", "wokers is no setting of urlr"),
-        ("fit = 3", "fit: Input should be a valid dictionary; set it in urlr.toml"),
-        ('[fit]\nmethod = "best"', "method is 'best'; choose one of robust, paper"),
-        ("[fit]\nprune = nan", "prune is nan; it is a share"),
-        ("[attributes.smiling]\nprune = 7", "[attributes.'smiling'] prune is 7"),
-        ('[attributes.smiling]\nranking = "svm"', "that setting belongs to method='paper'"),
-        ("[attributes]\nsmiling = 1", "attributes.smiling"),
-        ("[gate]\nconfidence = 2.0", "confidence is 2.0"),
+        ("URLR_GATE__DROP", "9", "gate.drop", "drop_beyond_tau", {"value": 9.0}),
+        ("URLR_FIT__PRUNE", "2", "fit.prune", "not_a_share", {"name": "prune", "value": 2}),
     ],
 )
-def test_nonsense_in_the_file_is_named(text, said):
+def test_a_part_of_a_group_is_named_with_where_to_set_it(
+    monkeypatch, variable, value, name, code, fields
+):
+    monkeypatch.setenv(variable, value)
+    why = refusal("part_refused", name=name, variable=variable, file="urlr.toml").fields["why"]
+    assert (why.code, why.fields) == (code, fields)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("URLR_GATE", "strict"), ("URLR_FIT", "[1]")])
+def test_a_group_that_is_no_object_is_told_of_its_parts(monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
+    error = refusal("group_is_no_object", variable=variable, value=value)
+    assert f"{variable}__" in str(error)
+
+
+def test_a_misspelt_part_of_a_group_is_named(monkeypatch):
+    with monkeypatch.context() as environment:
+        environment.setenv("URLR_GATE__DORP", "0.1")
+        refusal("unknown_setting", name="gate.dorp")
+    monkeypatch.setenv("URLR_FIT__PRUN", "0.1")
+    why = refusal("group_refused", name="fit", file="urlr.toml").fields["why"]
+    assert (why.code, why.fields["names"]) == ("unknown_fit_setting", "prun")
+    assert why.fields["known"].startswith("method, prune")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "fields"),
+    [
+        ("workers = ", "unreadable_settings_file", {"path": "urlr.toml"}),
+        ("wokers = 2", "unknown_setting", {"name": "wokers"}),
+        ("fit = 3", "group_refused", {"name": "fit", "file": "urlr.toml"}),
+        ("[attributes]\nsmiling = 1", "group_refused", {"name": "attributes.smiling"}),
+    ],
+)
+def test_nonsense_in_the_file_is_named(text, code, fields):
     configured(text)
-    assert said in refusal()
+    refusal(code, **fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "code", "value"),
+    [
+        ('[fit]\nmethod = "best"', "fit.method", "unknown_choice", "best"),
+        ("[gate]\nconfidence = 2.0", "gate.confidence", "not_between_0_and_1", 2.0),
+    ],
+)
+def test_nonsense_in_a_group_of_the_file_is_named(text, name, code, value):
+    configured(text)
+    why = refusal("part_refused", name=name).fields["why"]
+    assert (why.code, why.fields["value"]) == (code, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "value"),
+    [("prune = 7", "not_a_share", 7), ('ranking = "svm"', "setting_of_other_method", "svm")],
+)
+def test_nonsense_for_an_attribute_is_named_with_its_pattern(text, code, value):
+    configured(f"[attributes.smiling]\n{text}")
+    wrong = refusal("settings_refused", file="urlr.toml").fields["why"]
+    assert (wrong.code, wrong.fields["pattern"]) == ("wrong_for_pattern", "smiling")
+    why = wrong.fields["why"]
+    assert (why.code, why.fields["value"]) == (code, value)
+
+
+def test_a_share_that_is_no_number_is_refused():
+    configured("[fit]\nprune = nan")
+    assert refusal("part_refused", name="fit.prune").fields["why"].code == "not_a_share"
 
 
 def test_a_file_that_is_no_text_is_refused():
     Path("urlr.toml").write_bytes(b"store = '\xff'")
-    assert "urlr.toml cannot be read" in refusal()
+    refusal("unreadable_settings_file", path="urlr.toml")
 
 
 @pytest.mark.parametrize("how", ["option", "variable", "file"])
@@ -138,9 +192,9 @@ def test_a_store_with_a_password_is_refused_and_not_repeated(monkeypatch, how):
         monkeypatch.setenv("URLR_STORE", address)
     if how == "file":
         configured(f'store = "{address}"\n')
-    with pytest.raises(StoreError, match="holds a user name or a password") as refused:
+    with refused(StoreError, "address_with_password") as caught:
         load_settings(store=address if how == "option" else None)
-    assert "hunter22" not in str(refused.value)
+    assert "hunter22" not in str(caught.value)
 
 
 def test_settings_of_attributes_go_by_name_and_pattern_and_later_ones_win():
@@ -206,8 +260,12 @@ def test_two_patterns_that_do_not_go_together_are_an_error_of_settings():
     )
     settings = load_settings()
     assert settings.fit_of("ax").ranking == "svm"
-    with pytest.raises(SettingsError, match=r"of ab by \[attributes\] a\*, \*b: ranking is 'svm'"):
+    with refused(
+        SettingsError, "patterns_clash", attribute="ab", patterns=["a*", "*b"], file="urlr.toml"
+    ) as caught:
         settings.fit_of("ab")
+    why = caught.value.fields["why"]
+    assert (why.code, why.fields["name"]) == ("setting_of_other_method", "ranking")
 
 
 def test_the_lease_of_a_killed_night_is_over_after_150_seconds_by_default():

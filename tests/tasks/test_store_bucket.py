@@ -5,17 +5,20 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 from answering import answering
+from refusals import refused
 from storage import free_ports
 from store_looks import keys, said
 
 from tasks import bucket
+from tasks.messages import message
 from tasks.store import Exists, NotThere, Store, StoreError, Unreachable
+
+pytestmark = pytest.mark.full
 
 
 def every_call(store: Store):
@@ -68,18 +71,18 @@ def test_an_object_is_served_as_what_its_name_says(s3, bucket, name, kind):
 
 def test_a_missing_bucket_is_told(s3):
     for call in every_call(Store.at("s3://no-such-bucket/x", deadline=10)):
-        with pytest.raises(StoreError) as error:
+        with refused(StoreError, "no_such_bucket", bucket="no-such-bucket") as error:
             call()
-        expected = "there is no bucket no-such-bucket; create it or check --store."
-        assert said(error) == expected
+        said(error)
 
 
 def test_a_wrong_secret_is_told_and_a_right_one_helps_at_once(s3_store, monkeypatch):
     right = os.environ["AWS_SECRET_ACCESS_KEY"]
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-wrong-secret-of-some-length")
     for call in every_call(s3_store):
-        with pytest.raises(StoreError, match=r"access to s3://.* was denied; check AWS_") as error:
+        with refused(StoreError, "access_denied") as error:
             call()
+        assert error.value.fields["path"].startswith(s3_store.url)
         assert "a-wrong-secret" not in said(error)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", right)
     assert s3_store.list() == []
@@ -88,31 +91,29 @@ def test_a_wrong_secret_is_told_and_a_right_one_helps_at_once(s3_store, monkeypa
 def test_missing_credentials_are_told(s3_store, monkeypatch):
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(StoreError, match="there are no credentials for s3://") as error:
+    with refused(StoreError, "no_credentials") as error:
         s3_store.list()
     said(error)
 
 
-def test_an_endpoint_where_nobody_listens_is_told_soon(s3_store, monkeypatch):
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_ports(1)[0]}")
-    began = time.monotonic()
-    with pytest.raises(
-        Unreachable, match=r"cannot reach the store at http://127\.0\.0\.1:"
-    ) as error:
-        s3_store.read("a")
+def test_an_endpoint_where_nobody_listens_is_told_long_before_the_deadline(s3_store, monkeypatch):
+    """An hour, in which this test would not end."""
+    endpoint = f"http://127.0.0.1:{free_ports(1)[0]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with refused(Unreachable, "store_unreachable", endpoint=endpoint) as error:
+        Store.at(s3_store.url, deadline=3600).read("a")
     said(error)
-    assert time.monotonic() - began < 10
 
 
 def test_a_server_that_never_answers_is_left_at_the_deadline(s3_store, monkeypatch):
+    """A single attempt would wait for an hour."""
+    monkeypatch.setitem(bucket._CONFIG, "read_timeout", 3600)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{silent.getsockname()[1]}")
         for call in every_call(Store.at(s3_store.url, deadline=0.3)):
-            began = time.monotonic()
-            with pytest.raises(Unreachable, match="did not answer within") as error:
+            with refused(Unreachable, "no_answer_in_time", seconds=0.3) as error:
                 call()
             said(error)
-            assert time.monotonic() - began < 5
 
 
 def test_a_server_that_never_answers_is_told_as_that_though_it_is_asked_again(
@@ -121,7 +122,7 @@ def test_a_server_that_never_answers_is_told_as_that_though_it_is_asked_again(
     monkeypatch.setitem(bucket._CONFIG, "read_timeout", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(Unreachable, match="did not answer within 2 seconds") as error:
+        with refused(Unreachable, "no_answer_in_time", seconds=2) as error:
             Store.at(s3_store.url, deadline=2).read("a")
     said(error)
 
@@ -170,19 +171,26 @@ def test_past_the_deadline_the_last_answer_is_told_though_it_is_tried_once_more(
         with pytest.raises(NotThere):
             store.read("none")  # a first call makes the client, which takes a while
         try:
-            with pytest.raises(
-                Unreachable, match=r"the store failed at s3://bucket/a \(503"
-            ) as error:
+            with refused(Unreachable, "store_failed", path="s3://bucket/a") as error:
                 store.read("a")
         finally:
             _BusyThenSilent.over.set()
+    assert error.value.fields["said"].startswith("503")
     said(error)
 
 
-@pytest.mark.parametrize("url", ["http://me:hunter22@127.0.0.1:1", "127.0.0.1:8333"])
-def test_an_endpoint_with_a_password_or_without_a_scheme_is_refused(s3_store, monkeypatch, url):
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("http://me:hunter22@127.0.0.1:1", "endpoint_with_password"),
+        ("127.0.0.1:8333", "endpoint_is_no_address"),
+    ],
+)
+def test_an_endpoint_with_a_password_or_without_a_scheme_is_refused(
+    s3_store, monkeypatch, url, code
+):
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-    with pytest.raises(StoreError, match="AWS_ENDPOINT_URL") as error:
+    with refused(StoreError, code, name="AWS_ENDPOINT_URL") as error:
         s3_store.list()
     assert "hunter22" not in said(error)
 
@@ -197,7 +205,7 @@ def lossy(monkeypatch, *, landed: bool, times: int = 1):
             lost.append(key)
             if landed:
                 real(self, key, data, seconds, **condition)
-            raise Unreachable("the answer was lost.")
+            raise Unreachable(message("store_failed", path=key, said="the answer was lost"))
         real(self, key, data, seconds, **condition)
 
     monkeypatch.setattr(bucket.Bucket, "_put", put)
@@ -234,7 +242,7 @@ def test_what_is_written_over_another_lands_though_its_answer_was_lost(
 def test_a_create_gives_up_in_the_end(s3_store, monkeypatch):
     monkeypatch.setattr(bucket, "_PAUSES", (0.01, 0.01, 0.01))
     lost = lossy(monkeypatch, landed=False, times=99)
-    with pytest.raises(Unreachable, match="the answer was lost"):
+    with refused(Unreachable, "store_failed", said="the answer was lost"):
         s3_store.create("a", b"x")
     assert len(lost) == 4
 

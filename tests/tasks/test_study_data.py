@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from tasks.study import age, image, sources, standins
 from tasks.study.experiments import EXPERIMENTS, found_data
@@ -39,51 +40,80 @@ def test_real_files_are_found_in_their_folder_or_named_directly(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tables", "words"),
+    ("tables", "place", "code", "fields"),
     [
-        (images(votes=None), ["no table 'votes'", "votes.parquet, votes.csv", "winner, loser"]),
-        (images(items=pd.DataFrame({"item": ["a"]})), ["lacks 1 column (truth)"]),
+        (
+            images(votes=None),
+            "",
+            "no_such_table",
+            {
+                "table": "votes",
+                "names": "votes.parquet, votes.csv, votes.csv.gz",
+                "columns": "winner, loser",
+            },
+        ),
+        (
+            images(items=pd.DataFrame({"item": ["a"]})),
+            "/items",
+            "lacking_columns",
+            {"count": 1, "names": ["truth"]},
+        ),
         (
             images(votes=pd.DataFrame({"winner": ["b", "x"], "loser": ["a", "a"]})),
-            ["1 of 2 rows name items", "(x)"],
+            "/votes",
+            "items_not_in_table",
+            {"count": 1, "total": 2, "items": ["x"]},
         ),
         (
             images(features=pd.DataFrame({"item": ["a", "b"], "x": [1.0, 2.0]})),
-            ["2 of 4 items have no features", "c", "d"],
+            "/features",
+            "items_without_features",
+            {"count": 2, "total": 4, "items": ["c", "d"]},
         ),
         (
             images(features=pd.DataFrame({"item": list("abcd"), "x": [1, 2, np.inf, 4]})),
-            ["image/features: 1 values are missing or infinite"],
+            "/features",
+            "values_not_finite",
+            {"count": 1},
         ),
-        (images(votes=pd.DataFrame({"winner": [], "loser": []})), ["has no rows"]),
+        (images(votes=pd.DataFrame({"winner": [], "loser": []})), "/votes", "no_rows", {}),
         (
             images(votes=pd.DataFrame({"winner": ["b", "c"], "loser": ["a", "c"]})),
-            ["image/votes: 1 of 2 rows compare an item with itself; drop them."],
+            "/votes",
+            "items_compared_with_themselves",
+            {"count": 1, "total": 2},
         ),
         (
             images(votes=pd.DataFrame({"winner": ["b", None], "loser": ["a", "a"]})),
-            ["1 of 2 rows have no winner"],
+            "/votes",
+            "empty_cells",
+            {"count": 1, "total": 2, "column": "winner"},
         ),
         (
             images(features=pd.DataFrame({"item": list("aabcd"), "x": range(5)})),
-            ["image/features: 1 item named twice (a); keep one row of each."],
+            "/features",
+            "items_named_twice",
+            {"count": 1, "items": ["a"]},
         ),
         (
             images(items=pd.DataFrame({"item": list("abcdda"), "truth": range(6)})),
-            ["image/items: 2 items named twice (d, a); keep one row of each."],
+            "/items",
+            "items_named_twice",
+            {"count": 2, "items": ["d", "a"]},
         ),
         (
             images(items=pd.DataFrame({"item": list("abcd"), "truth": ["1", "two", "inf", 4]})),
-            ["image/items: 2 of 4 rows have a truth that is no finite number (two, inf)"],
+            "/items",
+            "not_finite_numbers",
+            {"count": 2, "total": 4, "values": ["two", "inf"]},
         ),
     ],
 )
-def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, words):
-    written(tmp_path / "image", **tables)
-    with pytest.raises(StudyDataError) as caught:
+def test_real_files_that_are_not_right_are_refused_in_words(tmp_path, tables, place, code, fields):
+    folder = written(tmp_path / "image", **tables)
+    with refused(StudyDataError, code, **fields) as caught:
         looked_at(tmp_path)
-    for word in words:
-        assert word in str(caught.value)
+    assert str(caught.value).startswith(f"{folder}{place}")
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
@@ -124,32 +154,37 @@ def videos(**changed):
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "category", "code", "fields"),
     [
         (
             {"item": lambda table: table["item"].replace("food 1", "food 0")},
-            "video/items, food: 1 item named twice (food 0); keep one row of each.",
+            "food",
+            "items_named_twice",
+            {"count": 1, "items": ["food 0"]},
         ),
         (
             {"truth": lambda table: table["item"].where(table["category"] == "phone", "1")},
-            "video/items, phone: 21 of 21 rows have a truth that is no finite number",
+            "phone",
+            "not_finite_numbers",
+            {"count": 21, "total": 21},
         ),
     ],
 )
-def test_items_of_a_category_that_are_not_right_are_refused(tmp_path, changed, words):
+def test_items_of_a_category_that_are_not_right_are_refused(
+    tmp_path, changed, category, code, fields
+):
     folder = written(tmp_path / "video", **videos())
     assert found_data(["video"], tmp_path, named=True, given=True) == {"video": folder}
     written(tmp_path / "video", **videos(**changed))
-    with pytest.raises(StudyDataError) as caught:
+    with refused(StudyDataError, code, where=f"{folder}/items, {category}", **fields):
         found_data(["video"], tmp_path, named=True, given=True)
-    assert words in str(caught.value)
 
 
 def test_bags_of_words_hold_nothing_below_0(tmp_path):
     tables = videos()
     tables["features"] = tables["features"].assign(y=-0.1)
-    written(tmp_path / "video", **tables)
-    with pytest.raises(StudyDataError, match="negative values; bags of words are counts or shares"):
+    folder = written(tmp_path / "video", **tables)
+    with refused(StudyDataError, "negative_words", where=f"{folder}/features"):
         found_data(["video"], tmp_path, named=True, given=True)
 
 
@@ -200,104 +235,133 @@ def again(table):
 
 
 @pytest.mark.parametrize(
-    ("name", "stem", "change", "words"),
+    ("name", "stem", "change", "code", "fields"),
     [
-        ("age", "items", again, "fgnet_age/items: 1 item named twice (0); keep one row of each."),
-        ("age", "features", again, "fgnet_age/features: 1 item named twice (0)"),
+        ("age", "items", again, "items_named_twice", {"count": 1, "items": [0]}),
+        ("age", "features", again, "items_named_twice", {"count": 1, "items": [0]}),
         (
             "age",
             "items",
             with_cell(3, "age", "forty"),
-            "fgnet_age/items: 1 of 8 rows have an age that is no finite number (forty)",
+            "not_finite_numbers",
+            {"count": 1, "total": 8, "values": ["forty"]},
         ),
-        ("age", "features", lambda table: table.iloc[1:], "1 of 8 items have no features (0)"),
-        ("age", "features", lambda table: table[["item_id"]], "has no numeric column"),
+        (
+            "age",
+            "features",
+            lambda table: table.iloc[1:],
+            "items_without_features",
+            {"count": 1, "total": 8, "items": [0]},
+        ),
+        ("age", "features", lambda table: table[["item_id"]], "features_without_numbers", {}),
         (
             "age",
             "features",
             lambda table: table.replace({"x": {0.5: np.inf}}),
-            "fgnet_age/features: 1 values are missing or infinite",
+            "values_not_finite",
+            {"count": 1},
         ),
         (
             "quality",
             "item_features",
             lambda table: table.replace({"x": {4.0: np.nan}}),
-            "pc_iqa/item_features: 1 values are missing or infinite",
+            "values_not_finite",
+            {"count": 1},
         ),
         (
             "quality",
             "item_features",
             lambda table: table.replace({"x": {4.0: np.inf}}),
-            "pc_iqa/item_features: 1 values are missing or infinite",
+            "values_not_finite",
+            {"count": 1},
         ),
-        ("quality", "item_features", again, "pc_iqa/item_features: 1 item named twice"),
-        ("quality", "item_features", lambda table: table.drop(columns="x"), "no numeric column"),
-        ("quality", "item_features", lambda table: table.head(3), "has 1 picture; at least 2"),
+        ("quality", "item_features", again, "items_named_twice", {"count": 1}),
+        (
+            "quality",
+            "item_features",
+            lambda table: table.drop(columns="x"),
+            "features_without_numbers",
+            {},
+        ),
+        ("quality", "item_features", lambda table: table.head(3), "one_picture", {}),
         (
             "quality",
             "votes",
             lambda table: table.assign(winner=9),
-            "pc_iqa/votes: 2 rows name unknown items",
+            "unknown_items",
+            {"count": 2},
         ),
         (
             "quality",
             "votes",
             lambda table: table.assign(loser=table["winner"]),
-            "pc_iqa/votes: 2 of 2 rows compare an item with itself; drop them.",
+            "items_compared_with_themselves",
+            {"count": 2, "total": 2},
         ),
         (
             "arguments",
             "gold_pairs",
             with_cell(0, "item_j", 0),
-            "ukpconvarg_crowd/gold_pairs: 1 of 32 rows compare an item with itself",
+            "items_compared_with_themselves",
+            {"count": 1, "total": 32},
         ),
         (
             "arguments",
             "votes",
             with_cell(0, "item_i", 99),
-            "ukpconvarg_crowd/votes: 1 of 32 rows name items that the table of items does not have",
+            "items_not_in_table",
+            {"count": 1, "total": 32, "items": [99]},
         ),
         (
             "arguments",
             "gold_pairs",
             with_cell(0, "item_j", 99),
-            "ukpconvarg_crowd/gold_pairs: 1 of 32 rows name items",
+            "items_not_in_table",
+            {"count": 1, "total": 32, "items": [99]},
         ),
         (
             "arguments",
             "votes",
             with_cell(0, "item_j", 2),
-            "ukpconvarg_crowd/votes: 1 of 32 rows compare items of two topics",
+            "items_of_two_topics",
+            {"count": 1, "total": 32},
         ),
-        ("arguments", "votes", with_cell(0, "label", "i won"), "votes has labels that are no num"),
-        ("arguments", "features", lambda table: table.iloc[3:], "3 of 64 items have no features"),
-        ("arguments", "features", again, "ukpconvarg_crowd/features: 1 item named twice (0)"),
+        ("arguments", "votes", with_cell(0, "label", "i won"), "labels_not_numbers", {}),
+        (
+            "arguments",
+            "features",
+            lambda table: table.iloc[3:],
+            "items_without_features",
+            {"count": 3, "total": 64},
+        ),
+        ("arguments", "features", again, "items_named_twice", {"count": 1, "items": [0]}),
         (
             "arguments",
             "features",
             lambda table: table.replace({"x": {1.0: np.nan}}),
-            "ukpconvarg_crowd/features: 1 values are missing or infinite",
+            "values_not_finite",
+            {"count": 1},
         ),
-        ("arguments", "items", again, "ukpconvarg_crowd/items: 1 item named twice (0)"),
+        ("arguments", "items", again, "items_named_twice", {"count": 1, "items": [0]}),
         (
             "arguments",
             "items",
             lambda table: table.assign(topic_id=table["topic_id"] // 2),
-            "ukpconvarg_crowd/items has 16 topics; 32 are needed.",
+            "too_few_topics",
+            {"count": 16, "needed": 32},
         ),
     ],
 )
 def test_flaws_of_ages_quality_and_arguments_are_refused_before_a_run(
-    tmp_path, name, stem, change, words
+    tmp_path, name, stem, change, code, fields
 ):
     tables = REAL_DATA[name]()
     good, bad = (tmp_path / one / EXPERIMENTS[name].folder for one in ("good", "bad"))
     written(good, **tables)
     assert found_data([name], good.parent, named=True, given=True) == {name: good}
     written(bad, **tables | {stem: change(tables[stem])})
-    with pytest.raises(StudyDataError) as caught:
+    with refused(StudyDataError, code, where=f"{bad}/{stem}", **fields):
         found_data([name], bad.parent, named=True, given=True)
-    assert words in str(caught.value)
 
 
 def test_stand_ins_have_the_sizes_and_noise_of_the_paper():
@@ -326,9 +390,9 @@ def test_stand_ins_have_the_sizes_and_noise_of_the_paper():
 
 
 def test_data_that_is_asked_for_and_missing_is_an_error_else_a_stand_in(tmp_path):
-    with pytest.raises(StudyDataError, match="is no folder"):
+    with refused(StudyDataError, "data_is_no_folder", path=tmp_path / "nowhere"):
         looked_at(tmp_path / "nowhere")
-    with pytest.raises(StudyDataError, match="has no table 'items'"):
+    with refused(StudyDataError, "no_such_table", table="items"):
         looked_at(tmp_path)
     found = found_data(["image", "video"], tmp_path, named=False, given=True)
     assert found == {"image": None, "video": None}
@@ -336,5 +400,5 @@ def test_data_that_is_asked_for_and_missing_is_an_error_else_a_stand_in(tmp_path
 
 def test_a_file_that_is_no_table_is_refused(tmp_path):
     (tmp_path / "items.parquet").write_bytes(b"not parquet")
-    with pytest.raises(StudyDataError, match=r"items.parquet cannot be read"):
+    with refused(StudyDataError, "unreadable_table", path=tmp_path / "items.parquet"):
         sources.read_table(tmp_path, "items", ["item"])

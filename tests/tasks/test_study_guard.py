@@ -15,6 +15,8 @@ from tasks.study.experiments import EXPERIMENTS
 from tasks.study.learner import DEFAULT, FEATURELESS, RAW, TO_THE_LETTER, URLR
 from tasks.study.records import Unit
 
+pytestmark = pytest.mark.full
+
 REAL = Path(__file__).parents[3] / "shared" / "data"
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from study_contents import HOSTILE, REAL, bic_table, chart_of, content_of, table_of
 
-from tasks.study.content import means_table, verdict_counts
+from tasks.messages import message
+from tasks.study.content import VERDICTS, means_table, verdict_counts
 from tasks.study.learner import RAW, URLR
 from tasks.study.markdown import bic_markdown, claims_markdown, study_markdown
 from tasks.study.records import STAND_IN
@@ -21,8 +22,9 @@ def test_the_numbers_of_a_figure_have_a_row_per_place_and_a_column_per_series():
 
 def test_verdicts_are_counted_in_words():
     claims = [content_of(verdict=verdict).claims[0] for verdict in ("holds", "does not hold")]
-    assert verdict_counts(claims * 2) == "Of 4 claims, 2 hold and 2 do not hold."
-    assert verdict_counts(claims[:1]) == "Of 1 claim, 1 holds."
+    both = f"2 {VERDICTS['holds'][2]} and 2 {VERDICTS['does not hold'][2]}"
+    assert verdict_counts(claims * 2) == message("claims_judged", count=4, verdicts=both)
+    assert verdict_counts(claims[:1]) == message("claims_judged", count=1, verdicts="1 holds")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -44,9 +46,13 @@ def test_bic_in_markdown_has_ours_the_papers_and_the_difference():
 
 
 def test_the_text_has_claims_bic_pictures_and_tables():
-    text = study_markdown(replace(content_of(), bic=[("Both ways", bic_table())], kind="quick"))
-    assert text.startswith("# text\n\nMade by `urlr study --quick` on text. Of 1 claim, 1 holds.")
-    assert "## BIC's choice, beside the paper's table: both ways\n\n|  | ONR = 4 |" in text
+    content = replace(content_of(), bic=[("Both ways", bic_table())], kind="quick")
+    text = study_markdown(content)
+    title, _, about, *_ = text.splitlines()
+    assert title == "# text"
+    assert "`urlr study --quick`" in about
+    assert verdict_counts(content.claims) in about
+    assert re.search(r"\n## BIC.*: both ways\n\n\|  \| ONR = 4 \|", text)
     assert text.count("![text](figures/example.svg)\n\ntext. text\n") == 3
     assert text.endswith("text:\n\n| text | value |\n| --- | --- |\n| text | 0.5 |\n")
 

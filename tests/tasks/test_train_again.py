@@ -1,21 +1,24 @@
 """The work on one attribute done before: what is found again, what is not, and what changed."""
 
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
+from refusals import refused
 from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
 from tasks.gate import GateSettings
-from tasks.gather import LATER, gather_votes
+from tasks.gather import LATER, UNDATED, gather_votes
+from tasks.read import ReadError
 from tasks.result_files import JUDGE, MODEL
 from tasks.results import RESULT, RESULTS, Rival, Trained
 from tasks.runs import past_of, place_of
 from tasks.store import Store
-from tasks.train import _computed, _prepared, train
+from tasks.train import UnusedVotes, _computed, _prepared, train
 from tasks.work import key_of as result_key
 from tasks.work import settings_digest
 
@@ -264,6 +267,40 @@ def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here
     assert trained.lost == (4, 3, 2, 1)
     assert trained.champion is None
     assert trained.earlier == ()
+
+
+@pytest.mark.parametrize("large", [10_000, 1])
+def test_times_that_nobody_can_read_are_told_as_such(here, large):
+    made = simulated()
+    put(here, "votes/smiling/1.csv", made.votes.assign(time="17th of May"))
+    past = datetime(2026, 11, 1, tzinfo=UTC)
+    fit = replace(QUICK, method="paper", prune=0.1) if large == 1 else QUICK
+    with refused(UnusedVotes, "no_vote_so_early", reasons={UNDATED: 500}) as error:
+        train(order_of(here, as_of=past, fit=fit, large_attribute=large))
+    assert error.value.n_rows == 500
+
+
+def test_half_of_the_votes_lost_is_too_many(here):
+    made = stored(here)
+    even = made.votes.index % 2 == 0
+    votes = made.votes.assign(item_b=made.votes["item_b"].astype("str").where(even, "gone"))
+    put(here, "votes/smiling/1.csv", votes)
+    with refused(UnusedVotes, "too_many_rejected", rejected=250, rows=500):
+        train(order_of(here))
+
+
+def test_a_champion_whose_record_is_damaged_fails_its_attribute_by_the_right_name(night, here):
+    store, _ = night
+    small(here)
+    about = json.loads(store.read(f"{PLACE}/{RESULT}"))
+    del about["rows"]
+    here.create(f"runs/old/{JUDGE}", store.read(f"{PLACE}/{JUDGE}"))
+    here.create(f"runs/old/{RESULT}", json.dumps(about).encode())
+    with refused(ReadError, "champion_record_damaged", version=3) as error:
+        train(order_of(here, rivals=(Rival(3, 0, True, "runs/old"),)))
+    assert here.address(f"runs/old/{RESULT}") in str(error.value)
+    earlier = train(order_of(here, rivals=(Rival(3, 1, False, "runs/old"),)))
+    assert earlier.lost == (3,)
 
 
 def test_a_champion_of_other_features_is_held_to_the_items_it_knows(here):

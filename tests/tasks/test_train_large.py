@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from stored_votes import order_of, put, simulated, written
 
 import tasks.large_votes
 from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
 from tasks.large_votes import survey
+from tasks.messages import message
 from tasks.read import ReadError
 from tasks.report.page_file import PAGE, PAGES
 from tasks.results import RESULT, Rival, Trained
@@ -86,6 +88,7 @@ def together(files: dict[str, bytes], kind: str) -> pd.DataFrame:
     return pd.concat([table(files[name]) for name in names], ignore_index=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("features", [True, False])
 def test_part_by_part_gives_what_all_votes_at_once_give(tmp_path, monkeypatch, features):
     store = Store.at(tmp_path)
@@ -107,7 +110,7 @@ def test_part_by_part_gives_what_all_votes_at_once_give(tmp_path, monkeypatch, f
     assert (first.rows["skipped"], first.rows["rejected"]) == (2, 6 if features else 5)
     assert [one.method for one in second.methods] == ["urlr"]
     assert second.methods[0] == first.methods[0]
-    assert "part by part" in second.warnings[-1]
+    assert second.warnings[-1].code == "read_by_parts"
     assert set(other) == {*second.files, RESULT}
     assert second.key != first.key
 
@@ -182,9 +185,12 @@ def test_votes_that_all_do_not_count_are_told_as_with_all_at_once(tmp_path):
     store = Store.at(tmp_path)
     put(store, "votes/smiling/1.parquet", pd.DataFrame({"winner": ["x"] * 9, "loser": ["x"] * 9}))
     order = order_of(store, fit=FIXED, most_rejected=1.0, large_attribute=3)
-    with pytest.raises(UnusedVotes, match=r"1 dump\): none of 9 votes can be used: 9 compares"):
+    folder = message("dumps_of", path=store.address("votes/smiling"), count=1)
+    with refused(UnusedVotes, "no_usable_vote", n_rows=9, place=folder) as caught:
         train(order)
-    with pytest.raises(UnusedVotes, match=r"9 of 9 rows would be rejected.*row 1 of .*1\.parquet"):
+    assert list(caught.value.fields["reasons"].values()) == [9]
+    where = store.address("votes/smiling/1.parquet")
+    with refused(UnusedVotes, "too_many_rejected", rejected=9, rows=9, row=1, path=where):
         train(replace(order, most_rejected=0.5))
 
 
@@ -194,8 +200,8 @@ def test_names_of_two_types_are_refused(tmp_path, name):
     votes = pd.DataFrame({"winner": ["x", "y"], "loser": ["z", "z"], name: [1, 2]})
     put(store, "votes/smiling/1.parquet", votes)
     put(store, "votes/smiling/2.csv", votes)
-    where = rf"{name} is a whole number in .*1\.parquet and something else in .*2\.csv; .* one type"
-    with pytest.raises(ReadError, match=where):
+    whole, other = (store.address(f"votes/smiling/{one}") for one in ("1.parquet", "2.csv"))
+    with refused(ReadError, "names_of_two_types", column=name, whole=whole, other=other):
         train(order_of(store, fit=FIXED, large_attribute=3))
 
 

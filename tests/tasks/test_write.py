@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from tasks.read import read_table
 from tasks.write import (
@@ -139,18 +140,17 @@ def test_an_empty_directory_is_filled(tmp_path):
     assert (tmp_path / "out" / "model.npz").exists()
 
 
-def refusal(target: Path, *, overwrite: bool) -> str:
+def check_refused(target: Path, code: str, *, overwrite: bool, **fields: object) -> None:
     with (
-        pytest.raises(WriteError) as caught,
+        refused(WriteError, code, **fields),
         published_directory(target, overwrite=overwrite),
     ):
         pytest.fail("work began")
-    return str(caught.value)
 
 
 def test_results_are_replaced_only_when_asked(tmp_path):
     old = result(tmp_path / "out")
-    assert "--overwrite" in refusal(old, overwrite=False)
+    check_refused(old, "target_not_empty", overwrite=False, path=str(old))
     with published_directory(old, overwrite=True) as workplace:
         (workplace / "summary.txt").write_text("new")
     assert [path.name for path in old.iterdir()] == ["summary.txt"]
@@ -160,16 +160,16 @@ def test_results_are_replaced_only_when_asked(tmp_path):
 def test_overwrite_never_deletes_what_others_wrote(tmp_path):
     old = result(tmp_path / "out")
     (old / "thesis.tex").write_text("years of work")
-    assert "thesis.tex" in refusal(old, overwrite=True)
+    check_refused(old, "target_holds_other_files", overwrite=True, files=["thesis.tex"])
     assert (old / "thesis.tex").exists()
 
 
 def test_files_current_directory_and_mount_points_are_no_target(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    assert "is a file" in refusal(tmp_path / "file", overwrite=True)
+    check_refused(tmp_path / "file", "target_is_a_file", overwrite=True)
     monkeypatch.chdir(tmp_path)
-    assert "current directory" in refusal(Path(), overwrite=True)
-    assert "mount point" in refusal(Path("/"), overwrite=True)
+    check_refused(Path(), "target_is_current_directory", overwrite=True)
+    check_refused(Path("/"), "target_is_mount_point", overwrite=True)
 
 
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path):
@@ -181,8 +181,9 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path):
             workplace.write_text("half")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(WriteError, match="No space left on device"):
+    with refused(WriteError, "target_not_written", why="No space left on device") as caught:
         fill_the_disk()
+    assert "\n" not in str(caught.value)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
 
@@ -190,7 +191,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path):
 def test_a_file_is_replaced_only_when_asked(tmp_path):
     target = tmp_path / "scores.csv"
     target.write_text("old")
-    with pytest.raises(WriteError, match="--overwrite"), published_file(target, overwrite=False):
+    with refused(WriteError, "target_exists"), published_file(target, overwrite=False):
         pytest.fail("work began")
     with published_file(target, overwrite=True) as workplace:
         workplace.write_text("new")
@@ -199,8 +200,9 @@ def test_a_file_is_replaced_only_when_asked(tmp_path):
 
 def test_a_file_of_unknown_ending_is_refused_before_work(tmp_path):
     target = tmp_path / "scores.xlsx"
-    with pytest.raises(WriteError, match=r"\.jsonl"), published_file(target, overwrite=False):
+    with refused(WriteError, "unknown_format") as caught, published_file(target, overwrite=False):
         pytest.fail("work began")
+    assert ".jsonl" in caught.value.fields["endings"]
 
 
 @pytest.mark.parametrize("published", [published_directory, published_file])
@@ -238,7 +240,7 @@ def test_what_was_killed_as_the_new_took_the_place_of_the_old_stays_until_there_
 def test_an_address_is_not_made_a_directory(published, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with (
-        pytest.raises(WriteError, match=r"s3:/bucket/scores\.csv is no path on this machine"),
+        refused(WriteError, "not_a_local_path", path="s3:/bucket/scores.csv"),
         published(Path("s3://bucket/scores.csv"), overwrite=False),
     ):
         pass

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import seeded
+from refusals import refused
 
+from urlr.errors import ArgumentError
 from urlr.metrics import outlier_auc
 from urlr.simulate import age_votes
 
@@ -64,17 +66,17 @@ def test_age_votes_repeat_with_their_seed():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "fields"),
     [
-        ({"ages": np.array([1.0, np.nan])}, "ages must be at least 2 finite numbers"),
-        ({"ages": np.ones(5)}, "60 distinct pairs wanted, but only 0 differ"),
-        ({"error_ratio": 0.05}, r"error_ratio must lie between unintentional_ratio=0\.1 and 0\.5"),
-        ({"error_ratio": 0.6}, r"error_ratio must lie between"),
-        ({"unintentional_ratio": 0.5}, "unintentional_ratio must be at least 0 and below"),
-        ({"votes_per_pair": 7}, "n_votes must be a multiple of votes_per_pair, got 60 and 7"),
+        ({"ages": np.array([1.0, np.nan])}, "too_few_ages", {"count": 2}),
+        ({"ages": np.ones(5)}, "too_few_distinct_pairs", {"n_pairs": 60, "total": 0}),
+        ({"error_ratio": 0.05}, "error_ratio_out_of_range", {"least": 0.1, "value": 0.05}),
+        ({"error_ratio": 0.6}, "error_ratio_out_of_range", {"value": 0.6}),
+        ({"unintentional_ratio": 0.5}, "not_below_half", {"name": "unintentional_ratio"}),
+        ({"votes_per_pair": 7}, "votes_not_a_multiple", {"n_votes": 60, "votes_per_pair": 7}),
     ],
 )
-def test_bad_age_arguments_are_named(arguments, message):
+def test_bad_age_arguments_are_named(arguments, code, fields):
     asked = {"ages": AGES, "n_votes": 60, "error_ratio": 0.25, "rng": seeded(), **arguments}
-    with pytest.raises(ValueError, match=message):
+    with refused(ArgumentError, code, **fields):
         age_votes(asked.pop("ages"), **asked)

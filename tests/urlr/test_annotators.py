@@ -6,11 +6,14 @@ import pytest
 from graphs import codes, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from scipy import stats
 
 from urlr import annotators
 from urlr.annotators import VERDICTS, annotator_table
+from urlr.errors import ArgumentError
 from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.messages import message
 from urlr.reliability import reliability, tallied, typical_person
 from urlr.simulate import AnnotatorShares, Crowd, crowd
 
@@ -234,7 +237,8 @@ def test_hand_worked_row():
     assert row["seconds"] == 2.5
     assert row["verdict"] == "too few votes"
     assert row["q_value"] == 1.0
-    assert row["evidence"].startswith("agrees on 62 % of 4 decided votes where ")
+    agrees = message("agrees_on", agreement=0.625, n_decided=4, expected=row["expected"])
+    assert row["evidence"].startswith(agrees)
 
 
 def test_expected_is_the_agreement_of_a_typical_person_on_the_same_pairs():
@@ -263,10 +267,15 @@ def test_worst_come_first_and_the_numbers_are_told():
     assert table["annotator"].tolist()[:2] == [59, 58]
     assert table["verdict"].tolist()[:3] == ["reversed", "careless", "fine"]
     turned, guesser, fine = table["evidence"][:3]
-    assert "turned around it would be" in turned
-    assert "guessing would give 50 %; chooses the left in 100 % of them" in guesser
-    assert guesser.endswith("takes 0.4 s where 6.0 s are usual")
-    assert fine.endswith("is usual")
+    other_way = 1.0 - table["agreement"][0]
+    assert turned.endswith(f"; {message('turned_around', agreement=other_way)}")
+    odd = [
+        message("guessing_gives_half"),
+        message("one_sided", left=1.0),
+        message("hasty", seconds=0.4, usual=6.0),
+    ]
+    assert guesser.split("; ")[1:] == odd
+    assert ";" not in fine
 
 
 def test_who_cannot_be_told_from_a_guesser_has_too_few_votes():
@@ -313,7 +322,7 @@ def test_ties_alone_are_no_evidence():
     table = annotator_table(**plain_votes(np.ones(9), np.zeros(9), tie=np.ones(9, np.bool_)))
     assert table.loc[0, ["verdict", "evidence", "n_votes"]].tolist() == [
         "too few votes",
-        "no decided votes",
+        message("no_decided_votes"),
         9,
     ]
     assert table.loc[0, ["low", "high"]].tolist() == [-1.0, 1.0]
@@ -342,7 +351,7 @@ def test_unknown_margins_count_one_half():
 
 
 def test_a_level_that_is_no_rate_is_refused():
-    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 0"):
+    with refused(ArgumentError, "not_between_0_and_1", name="level", value=0.0):
         annotator_table(**plain_votes([1.0], [0], level=0.0))
 
 

@@ -8,10 +8,12 @@ import pytest
 from graphs import METHODS, random_votes, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import urlr
 from urlr.contradictions import FEATURES, NOTHING, PATH, RANKING, contradictions
 from urlr.errors import VoteError
+from urlr.messages import message
 
 
 def judged(*rows):
@@ -30,21 +32,31 @@ def said(verdicts, scores, **settings):
     return contradictions(verdicts, scores, **settings).sentences(scores["item"].tolist())
 
 
+def beat(*steps):
+    return ", ".join(
+        message("beat", first=first, second=second, won=won, lost=lost)
+        for first, second, won, lost in steps
+    )
+
+
+def yet(winner, loser, path):
+    """What is said of a vote for the winner over the loser that a path contradicts."""
+    return message("yet_beats", said=path, first=winner, second=loser)
+
+
 ABC = judged(("A", "B", 5, False), ("B", "C", 4, False), ("C", "B", 1, False), ("C", "A", 1, True))
 
 
 def test_the_shortest_contradiction_is_said_in_words():
     assert said(ABC, scored(A=1.0, B=0.0, C=-1.0)) == (
-        "A beat B 5:0, B beat C 4:1, yet this vote says C beats A",
+        yet("C", "A", beat(("A", "B", 5, 0), ("B", "C", 4, 1))),
     )
 
 
 def test_a_majority_on_the_pair_itself_comes_first():
     verdicts = judged(("A", "B", 7, False), ("B", "A", 1, False), ("B", "A", 1, True))
     more = pd.concat([verdicts, judged(("A", "C", 9, False), ("C", "B", 9, False))])
-    assert said(more, scored(A=1.0, B=0.0, C=0.5)) == (
-        "A beat B 7:1, yet this vote says B beats A",
-    )
+    assert said(more, scored(A=1.0, B=0.0, C=0.5)) == (yet("B", "A", beat(("A", "B", 7, 1))),)
 
 
 def test_of_two_paths_of_two_steps_the_one_with_the_stronger_weakest_majority_is_taken():
@@ -56,7 +68,7 @@ def test_of_two_paths_of_two_steps_the_one_with_the_stronger_weakest_majority_is
         ("D", "A", 1, True),
     )
     assert said(verdicts, scored(A=2.0, B=1.0, C=0.0, D=-1.0)) == (
-        "A beat C 3:0, C beat D 2:0, yet this vote says D beats A",
+        yet("D", "A", beat(("A", "C", 3, 0), ("C", "D", 2, 0))),
     )
 
 
@@ -78,13 +90,16 @@ def test_pruned_votes_and_even_splits_speak_for_nobody():
 def test_features_say_by_how_much():
     scores = scored(A=1.8, B=0.0)
     verdicts = judged(("B", "A", 1, True))
-    assert said(verdicts, scores, by_features=True) == (
-        "by their features A is ahead of B by 1.8, a win in 86 % of votes, yet this vote says B "
-        "beats A",
-    )
-    assert said(verdicts, scores, log_odds=False) == (
-        "by all votes together A is ahead of B by 1.8, yet this vote says B beats A",
-    )
+    (by_features,) = said(verdicts, scores, by_features=True)
+    assert by_features.code == "yet_beats"
+    in_odds = by_features.fields["said"]
+    assert in_odds.code == "ahead_in_odds"
+    assert in_odds.fields["share"] == pytest.approx(1 / (1 + np.exp(-1.8)))
+    ahead = {"first": "A", "second": "B", "margin": "1.8"}
+    assert in_odds.fields["ahead"].fields == ahead | {"by": message("by_features")}
+    (by_votes,) = said(verdicts, scores, log_odds=False)
+    assert by_votes.fields["said"].code == "ahead"
+    assert by_votes.fields["said"].fields == ahead | {"by": message("by_all_votes")}
 
 
 def test_features_come_before_a_path_of_several_steps_and_leave_out_what_votes_add():
@@ -99,7 +114,8 @@ def test_features_come_before_a_path_of_several_steps_and_leave_out_what_votes_a
 def test_a_tie_contradicts_that_one_is_better():
     verdicts = judged(("A", "B", 4, False), ("A", "B", 1, True))
     verdicts.loc[4, "status"] = "tie"
-    words = ("A beat B 4:0, yet this vote calls A and B equal",)
+    path = beat(("A", "B", 4, 0))
+    words = (message("yet_called_equal", said=path, first="A", second="B"),)
     assert said(verdicts, scored(A=1.0, B=0.0)) == words
     verdicts.loc[4, ["winner", "loser"]] = "B", "A"
     assert said(verdicts, scored(A=1.0, B=0.0)) == words
@@ -113,14 +129,14 @@ def test_nothing_pruned_gives_nothing():
 
 def test_votes_that_do_not_count_are_not_explained():
     verdicts = judged(("A", "B", 1, False), ("B", "A", 1, False)).assign(status=["used", "skipped"])
-    with pytest.raises(VoteError, match="1 vote of 2 to be explained do not count"):
+    with refused(VoteError, "inexplicable_votes", count=1, n_listed=2):
         contradictions(verdicts, scored(A=1.0, B=0.0), rows=np.array([0, 1]))
 
 
 def test_votes_asked_for_do_not_speak_for_each_other():
     verdicts = judged(("A", "B", 2, False), ("B", "A", 1, False))
     found = contradictions(verdicts, scored(A=1.0, B=0.0), rows=np.array([0, 2]))
-    assert found.sentences(["A", "B"]) == (None, "A beat B 1:0, yet this vote says B beats A")
+    assert found.sentences(["A", "B"]) == (None, yet("B", "A", beat(("A", "B", 1, 0))))
 
 
 def by_hand(verdicts, scores, longest):

@@ -44,6 +44,7 @@ def age_trial(items, features, seed):
     return found
 
 
+@pytest.mark.full
 def test_features_find_wrong_age_votes_that_votes_alone_cannot(ages):
     with_features, without = np.mean([age_trial(*ages, seed) for seed in range(40)], axis=0)
     assert with_features >= 0.82
@@ -76,6 +77,7 @@ def test_campaign_is_found_and_pruning_it_helps():
     assert outlier_auc(-rank[graph.edge_of_row], simulated.wrong) >= 0.96
 
 
+@pytest.mark.full
 def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data, how):
     """One topic of the argument votes: ties, several votes a pair, real annotators."""
     folder = reference_data / "ukpconvarg_crowd"
@@ -95,6 +97,7 @@ def test_real_crowd_with_ties_is_ranked_row_by_row(reference_data, how):
     assert tau_b(seen, -published) > 0.6  # the published figure is low for convincing arguments
 
 
+@pytest.mark.full
 def test_real_image_quality_votes_agree_with_the_pristine_original(reference_data, how):
     """Fifteen references, sixteen versions each: version 1 is the undistorted one."""
     folder = reference_data / "pc_iqa"

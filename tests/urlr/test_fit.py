@@ -1,12 +1,16 @@
 """The whole fit, by either method: what a data scientist gets, and what must not change it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from graphs import random_votes, votes_frame
+from refusals import refused
 
 import urlr
 from urlr import FeatureError, VoteError
+from urlr.messages import message
 from urlr.model_file import model_bytes
 
 
@@ -87,13 +91,13 @@ def test_equal_feature_rows_share_a_rank(how):
 
 def test_featureless_ranker_cannot_score_others_and_says_so(how):
     ranker = urlr.fit(votes_frame([("a", "b", 2), ("b", "c", 2), ("c", "a", 1)]), **how)
-    with pytest.raises(FeatureError, match="without features"):
+    with refused(FeatureError, "model_without_features", n_items=3):
         ranker.score(pd.DataFrame({"f": [1.0]}, index=["a"]))
 
 
 def test_missing_feature_column_is_named(crowd, ranker):
     lacking = crowd.features.drop(columns=crowd.features.columns[2])
-    with pytest.raises(FeatureError, match=str(crowd.features.columns[2])):
+    with refused(FeatureError, "lacking_columns", names=[str(crowd.features.columns[2])]):
         ranker.score(lacking)
 
 
@@ -101,7 +105,7 @@ def test_histogram_features_go_through_the_chi_square_map(crowd, how):
     ranker = urlr.fit(crowd.votes, crowd.features.abs(), chi_square=2, **how)
     assert [step.kind for step in ranker.feature_map.steps[:2]] == ["impute", "chi_square"]
     assert np.isfinite(ranker.scores["score"]).all()
-    with pytest.raises(FeatureError, match="negative"):
+    with refused(FeatureError, "negative_values"):
         urlr.fit(crowd.votes, crowd.features, chi_square=2, **how)
 
 
@@ -139,7 +143,7 @@ def test_the_most_suspicious_are_pruned(ranker):
 def test_reasons_agree_with_the_margins(crowd, how):
     """Without features: with them, the default names what the features say."""
     verdicts = urlr.fit(crowd.votes, prune=0.2, **how).verdicts
-    against = verdicts["reason"] == "the ranking puts the loser ahead"
+    against = verdicts["reason"] == message("against_ranking")
     assert against.any()
     assert (verdicts.loc[against, "margin"] < 0).all()
 
@@ -152,8 +156,8 @@ def test_rejected_rows_stay_in_the_verdicts_with_their_reason(how):
     verdicts = urlr.fit(votes, **how).verdicts
     assert verdicts.index.tolist() == [10, 20, 30, 40, 50]
     assert verdicts["status"].tolist() == ["used", "used", "rejected", "skipped", "used"]
-    assert verdicts.loc[30, "reason"] == "compares an item with itself"
-    assert verdicts.loc[40, "reason"] == "skipped by the annotator"
+    assert verdicts.loc[30, "reason"] == message("self_comparison")
+    assert verdicts.loc[40, "reason"] == message("skipped_by_annotator")
     judged = ["entry", "order", "margin", "suspicion"]
     assert verdicts.loc[[30, 40], judged].isna().all().all()
 
@@ -272,9 +276,10 @@ def test_same_votes_settings_and_seed_give_the_same_bytes(crowd, how, featureles
 
 def test_summary_says_what_happened_in_plain_words(ranker):
     text = ranker.summary()
-    assert text.startswith("Ranked 120 items from 1,500 votes: 1,425 used, 75 ties, 0 skipped, 0")
-    verb = "Set" if ranker.settings.method == "robust" else "Pruned"
-    assert f"{verb} {ranker.facts.n_pruned_votes:,} of 1,500 votes" in text
+    rows = {"read": 1500, "used": 1425, "ties": 75, "skipped": 0, "rejected": 0}
+    first, second = text.splitlines()[:2]
+    assert first == message("summary_of_rows", n_items=120, rows=rows)
+    assert re.findall(r"[\d,]*\d", second)[:2] == [f"{ranker.facts.n_pruned_votes:,}", "1,500"]
     assert "\x1b" not in text
 
 
@@ -295,5 +300,11 @@ def test_progress_is_told(how):
 def test_text_ids_against_number_ids_explain_themselves(how):
     votes = pd.DataFrame({"winner": [1, 2], "loser": [2, 3]})
     features = pd.DataFrame({"f": [1.0, 2.0, 3.0]}, index=["1", "2", "3"])
-    with pytest.raises(VoteError, match=r"1, 2, 3 \(number\).*1, 2, 3 \(text\).*one type"):
+    with refused(VoteError, "no_features_by_type", count=2) as caught:
         urlr.fit(votes, features, **how)
+    assert caught.value.fields["names"].fields == {
+        "voted": [1, 2, 3],
+        "voted_kinds": "number",
+        "known": ["1", "2", "3"],
+        "known_kinds": "text",
+    }

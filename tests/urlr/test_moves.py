@@ -1,8 +1,8 @@
 """Items whose rank moved beyond the intervals of both rankings."""
 
 import pandas as pd
-import pytest
 from graphs import seeded
+from refusals import refused
 
 from urlr.errors import VoteError
 from urlr.moves import moved
@@ -91,5 +91,5 @@ def test_nothing_in_common_or_nothing_at_all_is_no_move():
 
 
 def test_an_item_named_twice_is_refused():
-    with pytest.raises(VoteError, match="name 1 of 3 items twice"):
+    with refused(VoteError, "scores_name_items_twice", count=1, n_items=3):
         moved(narrow("aba"), narrow("ab"))

@@ -6,10 +6,12 @@ import pytest
 from graphs import FIXTURES, random_graph, random_votes, repeated_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from scipy import optimize
 from sklearn.linear_model import Lasso
 
 from urlr import ConvergenceError, outlier_path
+from urlr.errors import ArgumentError
 from urlr.graph import graph_of
 from urlr.ridge import ridge_coefficients
 from urlr.votes import vote_table
@@ -218,17 +220,30 @@ def test_pruned_share_is_the_rate_of_the_edges(rate):
     assert path.pruned(rate).sum() == int(rate * graph.n_edges)
 
 
-def test_missed_tolerance_is_an_error_with_figures():
-    with pytest.raises(ConvergenceError, match=r"violat.*tolerance"):
-        outlier_path(random_graph(11), tolerance=1e-300)
+@pytest.mark.parametrize(
+    ("solver", "code"),
+    [("auto", "huber_unsolved"), ("exact", "path_not_optimal"), ("grid", "huber_unsolved")],
+)
+def test_missed_tolerance_is_an_error_with_figures(solver, code):
+    with refused(ConvergenceError, code, tolerance=1e-300) as caught:
+        outlier_path(random_graph(11), solver=solver, tolerance=1e-300)
+    assert caught.value.fields["violation"] > 1e-300
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("rate", 1.5), ("rate", -0.1), ("ridge", 0.0), ("ridge", np.nan)]
+    ("setting", "value", "code"),
+    [
+        ("rate", 1.5, "rate_out_of_range"),
+        ("rate", -0.1, "rate_out_of_range"),
+        ("ridge", 0.0, "not_positive"),
+        ("ridge", np.nan, "not_positive"),
+        ("solver", "fast", "unknown_solver"),
+    ],
 )
-def test_senseless_settings_are_refused_by_name(setting, value):
-    with pytest.raises(ValueError, match=setting):
+def test_senseless_settings_are_refused_by_name(setting, value, code):
+    with refused(ArgumentError, code, value=value) as caught:
         outlier_path(random_graph(12), **{setting: value})
+    assert str(caught.value).startswith(f"{setting} is {value!r}")
 
 
 @settings(max_examples=60)

@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import random_graph, votes_frame
+from refusals import refused
 
 import urlr
 from urlr import VoteError, comparison_graph, outlier_path, preflight
 from urlr.baselines import majority
+from urlr.messages import message
+from urlr.preflight_checks import mixed_share
 
 CHAIN = [("B", "A"), ("C", "B"), ("D", "C"), ("E", "D")]
 
@@ -51,7 +54,7 @@ def test_without_the_pruned_vote_the_ranking_is_right(case, how):
 def test_balanced_cycle_is_reported_unresolvable(votes_each, how):
     cycle = [(*pair, votes_each) for pair in [*CHAIN, ("A", "E")]]
     minority = [(loser, winner, votes_each - 1) for winner, loser, _ in cycle]
-    with pytest.raises(VoteError, match=r"balanced cycle.*One more vote"):
+    with refused(VoteError, "balanced_cycle"):
         urlr.fit(votes_frame(cycle + minority), **how)
 
 
@@ -59,42 +62,55 @@ def test_all_ties_are_refused_and_say_what_is_needed(how):
     votes = pd.DataFrame({"item_a": [1, 2], "item_b": [2, 3], "outcome": "tie"})
     features = pd.DataFrame({"f": [3.0, 2.5, 1.0]}, index=[1, 2, 3])
     for table in (None, features):
-        with pytest.raises(VoteError, match=r"tie: .*decided vote"):
+        with refused(VoteError, "only_ties"):
             urlr.fit(votes, table, **how)
 
 
 def test_features_that_say_nothing_are_refused(how):
     votes = votes_frame([("a", "b", 1), ("c", "d", 1)])
     features = pd.DataFrame({"f": [1.0, 2.0, 2.0, 1.0]}, index=list("abcd"))
-    with pytest.raises(VoteError, match="features say nothing"):
+    with refused(VoteError, "features_cancel"):
         urlr.fit(votes, features, **how)
 
 
 def test_disconnected_votes_are_refused_without_features_and_warned_of_with(how):
     votes = votes_frame([("a", "b", 1), ("b", "c", 2), ("x", "y", 1)])
-    with pytest.raises(VoteError, match=r"2 groups.*sizes 3, 2.*x, y.*features"):
+    with refused(VoteError, "groups_never_compared") as caught:
         urlr.fit(votes, **how)
+    split = caught.value.fields["split"]
+    assert split.fields == {"count": 2, "sizes": ["3", "2"], "smallest": ["x", "y"]}
     features = pd.DataFrame({"f": [3.0, 2.5, 1.0, 2.0, 0.5]}, index=list("abcxy"))
     ranker = urlr.fit(votes, features, **how)
-    found = ranker.facts.warnings
-    assert any("2 groups" in text and "features alone" in text for text in found)
+    assert message("groups_by_features", split=split) in ranker.facts.warnings
     assert np.isfinite(ranker.scores["score"]).all()
+
+
+def test_all_reasons_to_refuse_are_said_under_the_code_of_the_first():
+    votes = pd.DataFrame({"item_a": ["a", "x"], "item_b": ["b", "y"], "outcome": "tie"})
+    found = preflight(comparison_graph(votes))
+    with refused(VoteError, "only_ties") as caught:
+        found.refuse()
+    reasons = [one.text for one in found.findings if one.level == "refusal"]
+    assert [reason.code for reason in reasons] == ["only_ties", "groups_never_compared"]
+    assert str(caught.value) == " ".join(reasons)
 
 
 def test_never_won_never_lost_and_few_votes_are_noted():
     graph = comparison_graph(votes_frame([("a", "b", 4), ("b", "c", 4), ("a", "d", 1)]))
-    notes = " ".join(preflight(graph).notes)
-    assert "2 items with never a win: c, d" in notes
-    assert "1 item with never a loss: a" in notes
-    assert "1 item with fewer than 3 votes: d" in notes
-    assert "Votes per item: 4 in the middle, 1 to 8 over 4 items" in notes
+    few = message("few_votes", fewer_than=3)
+    assert preflight(graph).notes == [
+        message("votes_per_item", middle=4, low=1, high=8, n_items=4),
+        message("items_with", count=1, what=few, items=["d"]),
+        message("items_with", count=2, what=message("never_a_win"), items=["c", "d"]),
+        message("items_with", count=1, what=message("never_a_loss"), items=["a"]),
+    ]
 
 
 def test_more_dimensions_than_votes_prunes_nothing_and_says_so():
     votes = votes_frame([("a", "b", 3), ("b", "c", 1), ("c", "d", 2)])
     ranker = urlr.fit(votes, method="paper", prune=0.5)
     assert ranker.facts.n_pruned_edges == 0
-    assert any("No vote can stand out" in text for text in ranker.facts.warnings)
+    assert message("no_outlier_dimension", n_edges=3, carried=3) in ranker.facts.warnings
     assert ranker.scores["item"].tolist() == ["a", "b", "c", "d"]
 
 
@@ -115,14 +131,34 @@ def test_feature_columns_are_looked_at(how):
         },
         index=list("abcd"),
     )
-    notes = " ".join(urlr.fit(votes, features, **how).facts.notes)
-    assert "1 constant column" in notes
-    assert "same" in notes
-    assert "f, twice" in notes
-    assert "gap (1)" in notes
+    notes = urlr.fit(votes, features, **how).facts.notes
+    found = {text.code: text.fields for text in notes if text.fields.get("place") == "Features"}
+    assert found["constant_columns"]["names"] == ("same",)
+    assert found["repeating_columns"]["groups"] == "f, twice"
+    assert [one.fields for one in found["columns_with_gaps"]["names"]] == [
+        {"name": "gap", "count": 1}
+    ]
 
 
 def test_rejected_rows_are_warned_of_with_counts(how):
     votes = pd.DataFrame({"winner": ["a", "b", "c"], "loser": ["b", "c", "c"]})
-    (warning,) = (w for w in urlr.fit(votes, **how).facts.warnings if "rejected" in w)
-    assert warning == "1 of 3 votes were rejected: 1 compares an item with itself."
+    warnings = urlr.fit(votes, **how).facts.warnings
+    (warning,) = (text for text in warnings if text.code == "rejected_votes")
+    assert (warning.fields["rows"]["rejected"], warning.fields["rows"]["read"]) == (1, 3)
+    assert warning.fields["reasons"] == {message("self_comparison"): 1}
+
+
+@pytest.mark.parametrize("n_votes", [60, 300, 3000])
+def test_items_both_win_and_lose_as_often_as_in_a_strict_order(n_votes):
+    rng = np.random.default_rng(n_votes)
+    pairs = np.array([np.sort(rng.choice(100, 2, replace=False)) for _ in range(n_votes)])
+    wins, losses = (np.bincount(pairs[:, side], minlength=100) for side in (0, 1))
+    assert 0.8 < mixed_share(wins, losses) < 1.2
+
+
+def test_winners_that_never_lose_make_votes_that_show_nothing():
+    rng = np.random.default_rng(0)
+    votes = pd.DataFrame({"winner": rng.integers(20, size=200)})
+    votes["loser"] = 20 + rng.integers(20, size=200)
+    found = urlr.fit(votes, replicates=0).facts.warnings
+    assert "one_sided_items" in {one.code for one in found}

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import METHODS, random_votes, seeded
+from refusals import refused
 from scipy.special import expit
 
 import urlr
 from urlr import FeatureError, VoteError
 from urlr.ballots import ballots_of
+from urlr.errors import ArgumentError
 from urlr.features import feature_table
 from urlr.metrics import outlier_auc
 from urlr.rejudging import judgement_of
@@ -124,7 +126,7 @@ def test_a_twentieth_is_flipped_or_fifty_but_never_more_than_a_tenth(n_votes, n_
     second = (first + draw.integers(1, 10, n_votes)) % 10
     votes = pd.DataFrame({"winner": np.minimum(first, second), "loser": np.maximum(first, second)})
     if n_flipped is None:
-        with pytest.raises(VoteError, match="49 are decided, and 50 are needed"):
+        with refused(VoteError, "too_few_to_flip", n_decided=49, needed=50):
             figures_of(votes)
     else:
         assert figures_of(votes).n_flipped == n_flipped
@@ -162,32 +164,39 @@ def apart(n=200):
 
 
 @pytest.mark.parametrize(
-    "votes",
+    ("votes", "n_decided"),
     [
-        pd.DataFrame({"winner": [], "loser": []}),
-        pd.DataFrame({"item_a": [], "item_b": [], "outcome": []}),
-        pd.DataFrame({"item_a": ["a"] * 90, "item_b": ["b"] * 90, "outcome": ["tie"] * 90}),
-        pd.DataFrame({"winner": ["a"] * 90, "loser": ["a"] * 90}),
-        two_items(30),
-        apart(),
+        (pd.DataFrame({"winner": [], "loser": []}), 0),
+        (pd.DataFrame({"item_a": [], "item_b": [], "outcome": []}), 0),
+        (
+            pd.DataFrame({"item_a": ["a"] * 90, "item_b": ["b"] * 90, "outcome": ["tie"] * 90}),
+            0,
+        ),
+        (pd.DataFrame({"winner": ["a"] * 90, "loser": ["a"] * 90}), 0),
+        (two_items(30), 27),
     ],
-    ids=["header only", "canonical header only", "all ties", "none counts", "few", "apart"],
+    ids=["header only", "canonical header only", "all ties", "none counts", "few"],
 )
-def test_votes_that_cannot_be_tested_are_refused(votes, how):
-    with pytest.raises(VoteError):
+def test_votes_that_are_too_few_to_be_tested_are_refused(votes, n_decided, how):
+    with refused(VoteError, "too_few_to_flip", n_decided=n_decided, needed=50):
         figures_of(votes, **how)
+
+
+def test_groups_never_compared_cannot_be_tested(how):
+    with refused(VoteError, "parts_never_compared"):
+        figures_of(apart(), **how)
 
 
 def test_features_that_do_not_vary_are_refused(how):
     made = crowd_of(8)
     same = pd.DataFrame({"x": 1.0}, index=made.features.index)
-    with pytest.raises(FeatureError):
+    with refused(FeatureError, "no_column_varies", n_columns=1, columns=("x",)):
         figures_of(made.votes, same, **how)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.11, 1.0])
 def test_a_share_that_makes_no_sense_is_named(share):
-    with pytest.raises(ValueError, match="above 0 and at most"):
+    with refused(ArgumentError, "flipped_share_out_of_range", share=share, largest=0.1):
         self_test(two_items(100), None, FitSettings(), share=share, rng=seeded())
 
 

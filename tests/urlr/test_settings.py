@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from graphs import METHODS, random_votes
+from refusals import refused
 
 import urlr
+from urlr.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,9 @@ def test_every_setting_ranks_well_and_is_kept(crowd, options):
     assert ranker.settings == urlr.FitSettings(**options)
 
 
+OF_OTHER_METHOD = ("setting_of_other_method", "rule_of_paper")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -69,8 +74,10 @@ def test_every_setting_ranks_well_and_is_kept(crowd, options):
 def test_senseless_setting_is_refused_by_name(options, how):
     (name,) = options
     votes, features = random_votes(0)
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ArgumentError) as caught:
         urlr.fit(votes, features, **how, **options)
+    assert str(caught.value).startswith(f"{name} is ")
+    assert caught.value.fields["value"] is options[name]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +95,10 @@ def test_senseless_setting_is_refused_by_name(options, how):
 def test_senseless_setting_of_the_paper_is_refused_by_name(options):
     (name,) = options
     votes, features = random_votes(0)
-    with pytest.raises(ValueError, match=f"^{name} (?!.*belongs to)"):
+    with pytest.raises(ArgumentError) as caught:
         urlr.fit(votes, features, method="paper", **options)
+    assert str(caught.value).startswith(f"{name} is ")
+    assert caught.value.code not in OF_OTHER_METHOD
 
 
 @pytest.mark.parametrize(
@@ -113,8 +122,10 @@ def test_senseless_setting_of_the_paper_is_refused_by_name(options):
 def test_senseless_setting_of_the_default_is_refused_by_name(options):
     (name,) = options
     votes, features = random_votes(0)
-    with pytest.raises(ValueError, match=f"^{name} (?!.*belongs to)"):
+    with pytest.raises(ArgumentError) as caught:
         urlr.fit(votes, features, **options)
+    assert str(caught.value).startswith(f"{name} is ")
+    assert caught.value.code not in OF_OTHER_METHOD
 
 
 @pytest.mark.parametrize(
@@ -139,11 +150,16 @@ def test_senseless_setting_of_the_default_is_refused_by_name(options):
     ],
 )
 def test_setting_of_the_other_method_is_refused_with_its_owner(method, options):
-    (name,) = options
+    ((name, value),) = options.items()
     votes, features = random_votes(0)
     owner = "paper" if method == "robust" else "robust"
-    with pytest.raises(ValueError, match=f"^{name} is .* belongs to method='{owner}'"):
-        urlr.fit(votes, features, method=method, **options)
+    expected = {"name": name, "value": value, "method": owner}
+    if name == "prune":
+        with refused(ArgumentError, "rule_of_paper", value=value):
+            urlr.fit(votes, features, method=method, **options)
+    else:
+        with refused(ArgumentError, "setting_of_other_method", **expected):
+            urlr.fit(votes, features, method=method, **options)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import codes, n_components, seeded
+from refusals import refused
 
+from urlr.errors import ArgumentError
 from urlr.metrics import held_out_agreement
 from urlr.simulate import AnnotatorShares, Crowd, crowd
 
@@ -183,44 +185,70 @@ def test_two_items_are_enough():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "fields"),
     [
-        ({"n_items": 1}, "n_items must be at least 2, got 1"),
-        ({"n_votes": 0}, "n_votes must be at least 1, got 0"),
-        ({"votes_per_pair": 0}, "votes_per_pair must be at least 1"),
-        ({"ties": 1.5}, r"ties must lie between 0 and 1, got 1\.5"),
-        ({"flip": float("nan")}, "flip must lie between 0 and 1, got nan"),
-        ({"private": 0.6, "curvature": 0.6}, r"private \+ curvature must be at most 1"),
-        ({"feature_noise": -1.0}, "feature_noise must be at least 0"),
-        ({"error_ratio": 0.5}, r"error_ratio must be at least 0 and below 0\.5"),
-        ({"errors": "rising"}, "errors must be one of falling, flat, got 'rising'"),
-        ({"pairs": "ring"}, "pairs must be one of random, .*, got 'ring'"),
-        ({"pairs": "complete", "n_votes": 100}, "n_votes=100 cannot cover the 19,900 pairs"),
-        ({"pairs": "chain", "campaign_votes": 0.2}, "campaign_votes needs pairs to choose from"),
-        ({"pairs": "components", "components": 101}, "components=101 .* need more than 200"),
-        ({"campaign_votes": 0.2, "pushed": 0.0}, "pushed=0 of 200 items must be some"),
-        ({"campaign_votes": 0.2, "pushed": 1.0}, "pushed=1 of 200 items must be some, but not all"),
-        ({"campaign_votes": 0.9, "ties": 0.2}, "ties wants 400 votes, but only 200"),
-        ({"disguised": True}, "disguised campaigners have no names"),
-        ({"shares": AnnotatorShares(careless=0.001)}, r"shares.careless=0\.001 of 50 .* nobody"),
+        ({"n_items": 1}, "too_small", {"name": "n_items", "least": 2, "value": 1}),
+        ({"n_votes": 0}, "too_small", {"name": "n_votes", "least": 1, "value": 0}),
+        ({"votes_per_pair": 0}, "too_small", {"name": "votes_per_pair", "least": 1}),
+        ({"ties": 1.5}, "not_between_0_and_1", {"name": "ties", "value": 1.5}),
+        ({"flip": float("nan")}, "not_between_0_and_1", {"name": "flip"}),
+        ({"private": 0.6, "curvature": 0.6}, "private_and_curved", {"total": 1.2}),
+        ({"feature_noise": -1.0}, "feature_noise_out_of_range", {"value": -1.0}),
+        ({"error_ratio": 0.5}, "not_below_half", {"name": "error_ratio", "value": 0.5}),
+        (
+            {"errors": "rising"},
+            "not_one_of",
+            {"name": "errors", "allowed": "falling, flat", "value": "rising"},
+        ),
+        ({"pairs": "ring"}, "not_one_of", {"name": "pairs", "value": "ring"}),
+        (
+            {"pairs": "complete", "n_votes": 100},
+            "too_few_votes_for_pairs",
+            {"n_votes": 100, "n_pairs": 19_900, "pattern": "complete"},
+        ),
+        ({"pairs": "chain", "campaign_votes": 0.2}, "no_pairs_to_push", {"pattern": "chain"}),
+        (
+            {"pairs": "components", "components": 101},
+            "too_many_groups",
+            {"n_groups": 101, "n_items": 200},
+        ),
+        (
+            {"campaign_votes": 0.2, "pushed": 0.0},
+            "pushed_out_of_range",
+            {"pushed": 0.0, "n_items": 200},
+        ),
+        (
+            {"campaign_votes": 0.2, "pushed": 1.0},
+            "pushed_out_of_range",
+            {"pushed": 1.0, "n_items": 200},
+        ),
+        ({"campaign_votes": 0.9, "ties": 0.2}, "too_many_ties", {"count": 400, "n_open": 200}),
+        ({"disguised": True}, "disguised_by_name", {"campaign_votes": 0.0, "share": 0.0}),
+        (
+            {"shares": AnnotatorShares(careless=0.001)},
+            "share_of_nobody",
+            {"kind": "careless", "share": 0.001, "n_annotators": 50},
+        ),
         (
             {"shares": AnnotatorShares(campaign=1.0), "campaign_votes": 0.2},
-            "shares leave nobody to make 1,600 of 2,000 votes",
+            "nobody_votes",
+            {"count": 1600, "n_votes": 2000},
         ),
         (
             {"n_items": 4, "pairs": "components", "pushed": 0.5, "campaign_votes": 0.5},
-            "pushed: no group has both",
+            "nothing_to_push_against",
+            {},
         ),
     ],
 )
-def test_bad_arguments_are_named(arguments, message):
+def test_bad_arguments_are_named(arguments, code, fields):
     # Seed 5 puts the two pushed of four items into one group.
-    with pytest.raises(ValueError, match=message):
+    with refused(ArgumentError, code, **fields):
         crowd(rng=seeded(5), **arguments)
 
 
 def test_bad_shares_are_named():
-    with pytest.raises(ValueError, match=r"shares.reversed must lie between 0 and 1, got -0\.1"):
+    with refused(ArgumentError, "not_between_0_and_1", name="shares.reversed", value=-0.1):
         AnnotatorShares(reversed=-0.1)
-    with pytest.raises(ValueError, match=r"shares must add up to at most 1, got 1\.2"):
+    with refused(ArgumentError, "shares_above_one", total=pytest.approx(1.2)):
         AnnotatorShares(careless=0.6, minority=0.6)

@@ -109,6 +109,13 @@ def wrapped(function, fault):
     return call
 
 
+def plant(fault, module):
+    """Put a fault into its module."""
+    *above, last = fault["function"].partition(":")[2].split(".")
+    holder = functools.reduce(getattr, above, module)
+    setattr(holder, last, wrapped(getattr(holder, last), fault))
+
+
 class Planter(importlib.abc.MetaPathFinder):
     """Wraps functions of the modules that faults name."""
 
@@ -126,9 +133,7 @@ class Planter(importlib.abc.MetaPathFinder):
         def run_and_plant(module):
             run(module)
             for fault in planted:
-                *above, last = fault["function"].partition(":")[2].split(".")
-                holder = functools.reduce(getattr, above, module)
-                setattr(holder, last, wrapped(getattr(holder, last), fault))
+                plant(fault, module)
 
         spec.loader.exec_module = run_and_plant
         return spec

@@ -20,7 +20,7 @@ from waiting import until
 
 from tasks.lease import held_by
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 FIT, PIECE, TRIAL = "tasks.train:_computed", "tasks.score:_scores", "tasks.study.trials:carried_out"
 SERVE = ("serve", "--cron", "* * * * *")

@@ -27,12 +27,14 @@ from judge import (
 from kills import NEW, OLD, deliver_first, deliver_second
 from pipeline import PrefectApi
 from registries import MLFLOW_WARNS, mlflow_server
+from sentences import like
 from sites import Site, site_at
 from storage import free_ports
 
+from tasks.messages import message
 from tasks.store import Store
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 GROUP = "disks"
 SIZE = "size=64m"
@@ -237,7 +239,9 @@ def test_a_disk_that_may_only_be_read(made, two_clean_nights) -> None:
     finally:
         remounted(store, "rw")
     line = judge_unrecorded(site, done)
-    assert re.search(r"cannot be written: .*[Rr]ead-only file system; check the disk", line), line
+    why = re.compile(r".*[Rr]ead-only file system")
+    said = like("tasks", "disk_failed", what=message("cannot_write"), why=why)
+    assert said.search(line), line
     nothing_left(site)
     judge_again(site, site.night(), two_clean_nights)
     passed(GROUP, "the store may only be read", Seen("failed (1), then completed", line))

@@ -10,7 +10,7 @@ from pipeline import PrefectApi
 from registries import MLFLOW_WARNS
 from test_killed import STEPS
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 GROUP = "the flow is killed by SIGKILL"
 POINTS = STEPS | {

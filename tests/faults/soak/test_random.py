@@ -44,7 +44,7 @@ from tasks.runs import names_of
 from tasks.store import Store
 from tasks.write import table_bytes
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "10"))
 SEED = int(os.environ.get("SOAK_SEED", "1"))

@@ -31,16 +31,17 @@ from registries import MLFLOW_WARNS
 from sites import Site
 from waiting import until
 
+from flows.messages import message
 from tasks.runs import names_of
 from tasks.write import table_bytes
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 SEED = 7
 MOMENTS = 10
 FEWEST = 6
 """Moments that must have stopped a night; at others it has not begun, or is done."""
-SAID = "urlr: stopped before the end."
+SAID = f"urlr: {message('stopped_early')}"
 STOP = f"stopped ({STOPPED})"
 NIGHTS = 8
 GROWING = "growing"

@@ -3,6 +3,7 @@
 import pickle
 from pathlib import Path
 
+import pytest
 from cases import passed
 from judge import Bytes, judge_again, judge_entry, judge_night
 from kills import NEW, OLD, deliver_first, deliver_second, new_site
@@ -11,7 +12,7 @@ from registries import MLFLOW_WARNS
 
 from tasks.result_files import JUDGE
 
-pytestmark = MLFLOW_WARNS
+pytestmark = [pytest.mark.soak, MLFLOW_WARNS]
 
 
 class Touch:
