@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from scipy import special
+
 from tasks.evaluate import Comparison, Estimate, VoteTau
 from tasks.messages import message
 from urlr.errors import ArgumentError
@@ -55,8 +57,10 @@ class GateSettings:
     drop: float = 0.01
     """How far tau may lie below that of the best version of the last nights."""
     drop_errors: float = 2.0
-    """How many standard errors of the paired difference it may lie below it in any case.
+    """How many standard errors of the paired difference it may lie below it in any case; 0: none.
 
+    This many where there is one version to compare with. Of several one is above by luck more
+    often, so that with k of them the chance that this many leave is divided by k (Bonferroni).
     With few votes 0.01 is chance. Of four times 30 nights of honest votes that grew twofold, 77 %
     were held with 90 to 170 held-out votes; with one error allowed 60 %, with two 4 %. With 220 to
     450 votes it was 31, 23 and 2 %.
@@ -242,7 +246,8 @@ def _not_first(
         if one.nights_ago <= settings.nights
     ]
     rivals = [against, *(one for one in recent if one is not None)]
-    above = [one for one in rivals if _is_below(one.difference, settings)]
+    errors = _errors_allowed(settings.drop_errors, len(rivals))
+    above = [one for one in rivals if _is_below(one.difference, settings.drop, errors)]
     if above:
         best = min(above, key=lambda one: one.difference.value)
         return _Finding(False, "below the best", _below(best, settings))
@@ -255,10 +260,14 @@ def _not_first(
     return _Finding(True, "not worse", reason)
 
 
-def _is_below(difference: Estimate, settings: GateSettings) -> bool:
+def _errors_allowed(errors: float, n_rivals: int) -> float:
+    """Standard errors that leave the same chance of a false alarm among so many rivals."""
+    return -float(special.ndtri(special.ndtr(-errors) / n_rivals)) if errors > 0 else 0.0
+
+
+def _is_below(difference: Estimate, drop: float, errors: float) -> bool:
     """Whether this is further below a rival than is allowed."""
-    allowed = max(settings.drop, settings.drop_errors * difference.error)
-    return -difference.value > allowed + _ROUNDING
+    return -difference.value > max(drop, errors * difference.error) + _ROUNDING
 
 
 def _rival(version: str | None, comparison: Comparison, settings: GateSettings) -> _Rival | None:

@@ -306,6 +306,16 @@ def test_a_drop_within_its_errors_may_be_allowed(errors, publish):
     assert decide(tau(0.79), versus(0.79, 0.81), settings=settings).publish == publish
 
 
+@pytest.mark.parametrize(("n_earlier", "publish"), [(0, False), (9, True)])
+def test_the_more_versions_are_compared_the_more_chance_is_allowed_for(n_earlier, publish):
+    """0.05 below one of them, 2.6 errors: more than one in a hundred, if it is one of ten."""
+    off = versus(0.80, 0.85, reach=0.05)
+    earlier = [ago(k, str(k), 0.80, 0.80) for k in range(1, 1 + n_earlier)]
+    assert decide(tau(0.80), off, earlier).publish == publish
+    to_the_letter = decide(tau(0.80), off, earlier, settings=TO_THE_LETTER)
+    assert to_the_letter.rule == "below the best"
+
+
 def test_an_uncertain_rival_does_not_hide_a_certain_one():
     """0.05 below one, which may be chance, and 0.04 below another, which is not."""
     sure = ago(3, "4", 0.80, 0.84, reach=0.013)
