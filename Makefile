@@ -28,7 +28,8 @@ quick: check     ## at every save: style, types, and tests without server, brows
 test: check      ## what must pass to land: style, types and all tests but the long ones
 	$(PYTEST) --numprocesses 3 -m 'not soak' --prove test
 
-soak: env        ## now and then: the long fault cases, random faults for SOAK_MINUTES (10) among them
+soak: env        ## now and then: property tests on new examples, the long fault cases, random faults for SOAK_MINUTES (10)
+	RANDOM_EXAMPLES=1 $(PYTEST) --numprocesses 2 -m 'not full and not soak'
 	$(VENV)/bin/python -m pytest -s -m soak --prove soak
 
 wording: env     ## docs/wording.md: everything that people read, to be reviewed as prose

@@ -56,8 +56,9 @@ def impute_of(pieces: Sequence[ColumnFacts]) -> Impute:
     n_rows = sum(piece.n_rows for piece in pieces)
     kept = np.flatnonzero(known)
     means = np.zeros(n_in)
-    for piece in pieces:  # shares of means, not sums, which may overflow
-        means += piece.means * (piece.known / np.maximum(known, 1))
+    with np.errstate(over="ignore"):  # of equal values near the largest float, by rounding
+        for piece in pieces:  # shares of means, not sums, which may overflow
+            means += piece.means * (piece.known / np.maximum(known, 1))
     low, high = extremes_of(pieces)
     means = np.clip(means, low, high)
     flagged: dict[tuple[bytes, ...], int] = {}

@@ -58,6 +58,14 @@ def test_gaps_seen_by_pieces_are_filled_as_gaps_seen_at_once(values, data):
     assert merged.flaw() == ""
 
 
+def test_the_mean_of_equal_pieces_is_their_value_however_large():
+    most = np.full((5, 1), np.finfo(np.float64).max)
+    merged = impute_of(
+        [ColumnFacts.of(most[:1]), ColumnFacts.of(most[1:3]), ColumnFacts.of(most[3:])]
+    )
+    assert merged.means == most[0]
+
+
 def test_columns_missing_together_share_an_indicator_over_pieces():
     values = seeded().random((9, 4))
     values[[1, 5], 0] = values[[1, 5], 2] = np.nan
