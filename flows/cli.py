@@ -265,6 +265,10 @@ def _say(text: str) -> None:
 
 
 def _complain(text: str, *, code: int = 1) -> int:
+    if "://" in text:
+        from tasks.objects import redacted
+
+        text = redacted(text)
     _write(sys.stderr, [f"urlr: {text}"])
     return code
 

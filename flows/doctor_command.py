@@ -91,8 +91,9 @@ def _prefect(known: object) -> Iterator[Any]:
     if not address:
         yield ok(message("no_prefect_named"))
         return
-    from flows.prefect_api import check_api
+    from flows.prefect_api import check_api, check_home
 
+    check_home()
     check_api(address)
     yield ok(message("prefect_answers", address=address))
 

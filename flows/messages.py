@@ -34,6 +34,9 @@ MESSAGES = {
         "{attribute}: version {to} is champion again, in place of version {before}; it was read "
         "back and checked."
     ),
+    "champion_again": (
+        "{attribute}: version {to} is champion again, where none was; it was read back and checked."
+    ),
     # --- status
     "registry_not_asked": "The registry cannot be asked: {why}",
     "store_not_asked": "The store cannot be asked: {why}",
@@ -94,6 +97,10 @@ MESSAGES = {
         "attribute."
     ),
     "not_reached": "not reached before the end",
+    "workers_left_out": (
+        "workers that joined {where:shown 200} got no work, since they have another urlr than this "
+        "one, or none: {workers:some}; install there what runs here"
+    ),
     "no_figures_for_dashboards": "there are no figures for dashboards",
     "the_report": "the report",
     "the_page_of": "the page of {attribute:shown 80}",
@@ -119,18 +126,12 @@ MESSAGES = {
         "{count:# more attribute} with odd votes, see their pages: {attributes:some 10}"
     ),
     "no_report": "{done}, but the report could not be written",
+    "no_pages": "{done}, but the pages of {attributes:some 10} could not be written",
+    "not_latest": "{done}, but report/latest.html could not be written",
+    "other_latest": "{path} leads to another night",
     "models_taken_over": (
         "{count:# model} that belonged to no store now belong to this one: {attributes:some}"
     ),
-    "model_of_another_store": (
-        "its model in the registry belongs to another store, {address}, and is left alone, also "
-        "with --force; use another registry or, to take it over on purpose: {adopt}"
-    ),
-    "model_of_the_original": (
-        "its model in the registry belongs to {address}, of which this store is a copy, and is "
-        "left alone, also with --force; use another registry or, if the store has moved: {adopt}"
-    ),
-    "adopt_command": "urlr adopt {attribute} --store {store}",
     "adopted": "{attribute:shown 80}: its model now belongs to {store}; before, to {before}",
     "nobody": "nobody",
     "nothing_new": "nothing new since it was {verdict}{version}",
@@ -139,6 +140,9 @@ MESSAGES = {
     # --- night_start
     "reducing_features": "reducing features",
     "record_passed": "{why} Went on from {since}",
+    "newest_record_damaged": (
+        "The newest record cannot be read; what follows is of the last one that can."
+    ),
     "earlier_night": "run {run}, the night of {night}",
     "no_earlier_night": "nothing, as in a first night",
     "runs_did_not_finish": (
@@ -163,6 +167,11 @@ MESSAGES = {
     # --- nightly
     "process_gone": "its process ended without a word; a later run took the store",
     # --- prefect_api
+    "prefect_home_unwritable": (
+        "Prefect cannot keep its files in {path} ({why:shown 200}); set PREFECT_HOME to a "
+        "directory that can be written to."
+    ),
+    "permission_denied": "permission denied",
     "prefect_at": "Prefect's API at {address:shown}",
     "own_prefect": "Prefect's own API",
     "prefect_went_away": (

@@ -18,10 +18,12 @@ from datetime import UTC, date, datetime, timedelta
 from flows.messages import message
 from flows.night_report import tau_table
 from tasks.cluster import Cluster, WorkerDied, WorkError
+from tasks.contents import Content, contents_of
 from tasks.discover import Discovery, etags_of
 from tasks.freshness import earlier_nights, is_current, is_whole, with_behind
 from tasks.lease import Lease
 from tasks.metrics import MetricsError, night_metrics, write_textfile
+from tasks.objects import redacted
 from tasks.publish import Desk, publish, rivals
 from tasks.registry import Owner, Registry, RegistryError, RegistryUnreachable, Standing
 from tasks.report.digest import DIGEST, DIGESTS, digest_of, recent_digests
@@ -114,6 +116,10 @@ class NightWork:
     """The champions when the night began."""
     unshared: dict[str, Sentence] = field(default_factory=dict)
     """Why features could not be reduced, by folder."""
+    contents: dict[str, Content] = field(default_factory=dict)
+    """What files are known to hold, by key."""
+    pageless: list[str] = field(default_factory=list)
+    """Attributes whose page could not be written."""
     desk: Desk | None = None
     publisher: ThreadPoolExecutor | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
@@ -151,7 +157,7 @@ class NightWork:
             self._note(replace(self.failure(attribute, text), unused_rows=unused))
             raise
         except Exception as error:
-            text = message("unexpected_error", kind=type(error).__name__, why=str(error))
+            text = message("unexpected_error", kind=type(error).__name__, why=redacted(str(error)))
             self._note(self.failure(attribute, text))
             raise
         self._note(replace(entry, attempts=attempt))
@@ -176,6 +182,9 @@ class NightWork:
         entries = with_behind(entries, self.past.entries, now=self.started)
         self.notes += _from_the_future(self.entries.values(), self.started)
         self.notes += _remarks(self.entries.values())
+        if self.cluster is not None and (left_out := self.cluster.left_out):
+            where = self.settings.dask_address
+            self.notes.append(message("workers_left_out", where=where, workers=left_out))
         state, reason = self._state()
         self.stages["all"] = (_now() - self.started).total_seconds()
         night = Night(
@@ -195,6 +204,7 @@ class NightWork:
             workers_lost=0 if self.cluster is None else self.cluster.workers_lost,
             stages=self.stages,
             shared=self.shared,
+            contents=self.contents | self._new_contents(),
         )
         self.lease.check()
         if night.tonight():
@@ -207,8 +217,19 @@ class NightWork:
             night = replace(night, state=state, reason=reason, notes=notes, reported=False)
         self.store.create(f"{RUNS}/{self.run}/{RUN}", NIGHTS.to_bytes(night))
         if is_whole(night) and not trouble:
-            night = replace(night, notes=(*night.notes, *self._point_to_it()))
+            night = self._pointed_to(night)
         return night
+
+    def _new_contents(self) -> dict[str, Content]:
+        """What files hold that could be used tonight, and were not known."""
+        if self.asked.dry:
+            return {}
+        used = [
+            one
+            for one in self.discovery.attributes
+            if self.entries[one.attribute].outcome != "failed"
+        ]
+        return contents_of(self.store, used, self.contents)
 
     def tell_dashboards(self, night: Night) -> None:
         """Put the figures where Prometheus looks, if the settings say where.
@@ -240,17 +261,21 @@ class NightWork:
             return [self._not_made(message("the_report"), error)]
         return []
 
-    def _point_to_it(self) -> list[str]:
-        """Let the pointer lead to the report; the night is recorded, whatever becomes of that."""
+    def _pointed_to(self, night: Night) -> Night:
+        """Let the pointer lead to the report; the record stays, `urlr status` looks at both."""
         try:
             point_to(self.store, self.run)
         except StoreError as error:
-            return [message("pointer_not_moved", path=LATEST, why=error.sentence)]
-        return []
+            note = message("pointer_not_moved", path=LATEST, why=error.sentence)
+            night = replace(night, notes=(*night.notes, note))
+            if night.state == "Completed":
+                reason = message("not_latest", done=night.reason)
+                night = replace(night, state="Partial", reason=reason)
+        return night
 
     def _not_made(self, what: str, error: Exception) -> str:
         kind = type(error).__name__
-        return message("not_made", what=what, kind=kind, why=str(error), run=self.run)
+        return message("not_made", what=what, kind=kind, why=redacted(str(error)), run=self.run)
 
     def _live(self, entries: dict[str, Entry]) -> dict[str, Entry]:
         """The entries with what serves now, which anybody may have rolled back meanwhile."""
@@ -259,7 +284,8 @@ class NightWork:
         except RegistryError as error:
             self.notes.append(error.sentence.at(message("live_not_known")))
             return entries
-        return {name: with_live(one, standing.get(name)) for name, one in entries.items()}
+        ours = {name: one for name, one in standing.items() if one.owner in (None, self.owner)}
+        return {name: with_live(one, ours.get(name)) for name, one in entries.items()}
 
     def _state(self) -> tuple[State, str]:
         failed = sorted(name for name, one in self.entries.items() if one.outcome == "failed")
@@ -271,7 +297,10 @@ class NightWork:
                 return "Failed", message("too_few_done", done=done, total=n, fewest=fewest)
             return "Failed", message("some_done", done=done, total=n)
         if not (failed or refused):
-            return "Completed", message("all_done", total=n)
+            all_done = message("all_done", total=n)
+            if pageless := sorted(self.pageless):
+                return "Partial", message("no_pages", done=all_done, attributes=pageless)
+            return "Completed", all_done
         said = [message("some_done", done=done, total=n)]
         if failed:
             said.append(message("these_failed", names=failed))
@@ -322,6 +351,7 @@ class NightWork:
         except Exception as error:
             page_of = message("the_page_of", attribute=entry.attribute)
             self.notes.append(self._not_made(page_of, error))
+            self.pageless.append(entry.attribute)
             return entry
         return replace(entry, page=page)
 
@@ -355,7 +385,9 @@ class NightWork:
         if entry.verdict == "held":
             thawed = entry.frozen and not self.settings.is_frozen(entry.attribute)
             other_rules = entry.gate != self.settings.gate.rules()
-            return not (self.asked.force or thawed or other_rules or entry.rival_lost)
+            live = self.standing.get(entry.attribute)
+            promoted = live is not None and live.number == entry.version  # by hand
+            return not (promoted or self.asked.force or thawed or other_rules or entry.rival_lost)
         return True
 
     def failure(self, attribute: str, text: str) -> Entry:

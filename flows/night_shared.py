@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.messages import message
 from tasks.cluster import ClusterError, Stopped, TookTooLong
-from tasks.discover import Inputs, Source
+from tasks.discover import Inputs, Source, etags_of
 from tasks.names import encoded
 from tasks.results import SharedTable
 from tasks.runs import RUNS
@@ -68,10 +68,10 @@ def shared_tables(
     failures: dict[str, Sentence] = {}
     for folder, parts in tables.items():
         known = before.get(folder)
-        etags = {part.key: part.etag for part in parts}
         if known is not None and known.components == components and not refit:
-            if known.etags == etags:
-                found[folder] = known
+            if known.etags == etags_of(parts):
+                copied = any(part.etag != part.first for part in parts)
+                found[folder] = _as_copied(store, known) if copied else known
                 continue
         else:
             known = None
@@ -119,9 +119,15 @@ def _reduced(
         ) from None
     keys = {one.key for one in reduced}
     written = [Source.of(found) for found in store.list(f"{place}/reduced") if found.key in keys]
-    return SharedTable(
-        {part.key: part.etag for part in parts}, transform, components, tuple(written)
-    )
+    return SharedTable(etags_of(parts), transform, components, tuple(written))
+
+
+def _as_copied(store: Store, known: SharedTable) -> SharedTable:
+    """The table in a copied store, where the reduced parts have new ETags too."""
+    folders = {one.key.rpartition("/")[0] for one in known.reduced}
+    listed = {found.key: found for folder in folders for found in store.list(folder)}
+    parts = [Source.of(listed[one.key]) if one.key in listed else one for one in known.reduced]
+    return replace(known, reduced=tuple(parts))
 
 
 def _as_listed(part: Source, listed: dict[str, Found]) -> Found:

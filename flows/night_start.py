@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -14,11 +15,12 @@ from flows.messages import message
 from flows.night import Asked, NightWork, unchanged
 from flows.night_shared import SharedFeaturesError, folder_of, shared_tables
 from tasks.cluster import Cluster, existing_cluster, local_cluster
+from tasks.contents import Content, recognised, sources_of
 from tasks.discover import Discovery, Inputs, discover, etags_of
 from tasks.lease import LEASE, Holder, taken
 from tasks.names import encoded
 from tasks.publish import Desk
-from tasks.registry import Owner, Registry, owner_of
+from tasks.registry import Owner, Registry, foreign, owner_of
 from tasks.report.site import LATEST
 from tasks.results import Entry, Order
 from tasks.runs import RUNS, Past, Started, forget_start, new_run, note_start, past_of, place_of
@@ -55,14 +57,16 @@ def night_work(
         found = discover(store)
         discovery = found.only(asked.only) if asked.only else found
         past = past_of(store, day=None if asked.as_of is None else night)
+        known = _known_contents(past, found)
+        discovery, read = recognised(store, discovery, known, _recorded(past))
         notes = _notes(past, found)
         _sweep(store, past.unfinished, timedelta(seconds=settings.lease + settings.lease_grace))
         clock.lap("discover")
         say("opening the registry")
         registry.prepare()
-        if not asked.dry:
-            notes += registry.reconcile_all(before=lease.check, dead=past.unfinished)
         owner = owner_of(store, create=not asked.dry)
+        if not asked.dry:
+            notes += registry.reconcile_all(owner=owner, before=lease.check, dead=past.unfinished)
         owners = registry.owners()
         if owner is not None and not asked.dry:
             notes += _taken_over(registry, owner, owners, discovery)
@@ -71,6 +75,7 @@ def night_work(
         work = NightWork(
             *(settings, asked, store, run, night, started, lease, registry, past, discovery),
             *(notes, owner, owners),
+            contents=known | read,
         )
         work.standing = registry.standing()
         timer = threading.Timer(settings.night_deadline, _out_of_time, [work])
@@ -106,8 +111,9 @@ def _plan(work: NightWork) -> None:
             work.entries[one.attribute] = work.failure(one.attribute, one.why)
     known = work.past.known_by_name()
     for inputs in work.discovery.attributes:
-        if foreign := _foreign(work, inputs.attribute):
-            work.entries[inputs.attribute] = work.failure(inputs.attribute, foreign)
+        owner = work.owners.get(inputs.attribute)
+        if why := foreign(owner, work.owner, inputs.attribute, work.store.url):
+            work.entries[inputs.attribute] = work.failure(inputs.attribute, why)
             continue
         try:
             order = _order(work, inputs, known.get(encoded(inputs.attribute), {}))
@@ -243,15 +249,20 @@ def _taken_over(
     return [message("models_taken_over", count=len(free), attributes=free)]
 
 
-def _foreign(work: NightWork, attribute: str) -> str:
-    """Why an attribute's model is not this store's; empty if it is, or there is none."""
-    owner = work.owners.get(attribute)
-    if owner is None or owner == work.owner:
-        return ""
-    adopt = message("adopt_command", attribute=attribute, store=work.store.url)
-    if work.owner is not None and owner.id == work.owner.id:
-        return message("model_of_the_original", address=owner.address, adopt=adopt)
-    return message("model_of_another_store", address=owner.address, adopt=adopt)
+def _known_contents(past: Past, found: Discovery) -> dict[str, Content]:
+    """What files held that are still there."""
+    before = {} if past.last is None else past.last.contents
+    there = sources_of(found.attributes)
+    return {key: content for key, content in before.items() if key in there}
+
+
+def _recorded(past: Past) -> dict[str, list[str]]:
+    """ETags by key that the night before names, for files of which it has no content."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for entry in past.entries.values():
+        for key, etag in (*entry.dumps.items(), *entry.features.items(), *entry.truths.items()):
+            found[key].append(etag)
+    return found
 
 
 def _notes(past: Past, found: Discovery) -> list[str]:

@@ -65,7 +65,7 @@ _ADOPT = """\
 Let the models of these attributes belong to a store, from now on. A model belongs
 to the store whose nights made it, told by an id in the store and by its address:
 nights of another store, or of a copy, leave it alone. Use this when a store has
-moved, or when another one is to publish in its place.
+moved, or when another one is to publish in its place; it must hold their votes.
 """
 
 
@@ -228,11 +228,15 @@ def _rollback(arguments: argparse.Namespace, say: Say) -> None:
         arguments.attribute, arguments.to, run=f"by {getpass.getuser()}", why=arguments.why
     )
     name = arguments.attribute
-    say(message("rolled_back", attribute=name, to=move.to, before=move.before))
+    if move.before is None:  # nothing was live
+        say(message("champion_again", attribute=name, to=move.to))
+    else:
+        say(message("rolled_back", attribute=name, to=move.to, before=move.before))
 
 
 def _adopt(arguments: argparse.Namespace, say: Say) -> None:
     from flows.messages import message
+    from tasks.discover import discover
     from tasks.registry import Registry, owner_of
     from tasks.settings import load_settings
     from tasks.store import Store
@@ -242,7 +246,9 @@ def _adopt(arguments: argparse.Namespace, say: Say) -> None:
     owners = registry.owners()
     for attribute in arguments.attributes:
         registry.check_known(attribute)
-    owner = owner_of(Store.at(settings.store, deadline=settings.call_deadline), create=True)
+    store = Store.at(settings.store, deadline=settings.call_deadline)
+    discover(store).only(arguments.attributes)  # or a slip in --store would give the models away
+    owner = owner_of(store, create=True)
     assert owner is not None
     for attribute in arguments.attributes:
         before = owners[attribute]

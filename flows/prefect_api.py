@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from flows.messages import message
 from flows.night import NightError
 from flows.tied import Tie
-from tasks.objects import redacted
+from tasks.objects import no_room_apart, redacted
+from tasks.scratch import scratch_directory
 from urlr.ids import shown
 
 T = TypeVar("T")
@@ -32,11 +36,12 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     Raises
     ------
     NightError
-        It gives no answer, or went away while the block ran.
+        It gives no answer, or went away while the block ran; or Prefect cannot keep its files.
     """
     from flows.nightly_command import quiet_environment
 
     quiet_environment()
+    check_home()
     logging.raiseExceptions = False  # Prefect's log would tell the terminal that its API is away
     address = os.environ.get("PREFECT_API_URL")
     what = (
@@ -60,6 +65,40 @@ def with_prefect(progress: Progress) -> Iterator[None]:
     else:
         return
     raise failure
+
+
+def check_home() -> None:
+    """Before Prefect is loaded, see that it can keep its files; else it warns for minutes.
+
+    Where its directory is not there and cannot be made, it gets one that ends with this process.
+
+    Raises
+    ------
+    NightError
+        The directory that is there, or that PREFECT_HOME names, cannot be written to.
+    """
+    if "prefect" in sys.modules:
+        return
+    named = os.environ.get("PREFECT_HOME")
+    why: str
+    try:
+        home = Path(named or "~/.prefect").expanduser()
+        home.mkdir(parents=True, exist_ok=True)
+        if os.access(home, os.W_OK | os.X_OK):
+            return
+        why = message("permission_denied")
+    except RuntimeError:  # this user has no home
+        home, why = Path("~/.prefect"), ""
+    except OSError as error:
+        why = error.strerror or str(error)
+    if named or home.exists():
+        raise NightError(message("prefect_home_unwritable", path=home, why=why))
+    stack = ExitStack()
+    try:
+        os.environ["PREFECT_HOME"] = stack.enter_context(scratch_directory())
+    except OSError as error:
+        raise NightError(no_room_apart(error)) from None
+    atexit.register(stack.close)  # after all that Prefect does as Python exits
 
 
 def _tie_own_server() -> None:

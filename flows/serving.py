@@ -22,7 +22,7 @@ from zoneinfo import available_timezones
 from flows.ending import done_apart
 from flows.messages import message
 from flows.night import NightError
-from flows.prefect_api import check_api
+from flows.prefect_api import check_api, check_home
 from flows.tied import GRACE, Tie
 from tasks.scratch import scratch_directory
 
@@ -45,6 +45,7 @@ def serve_nightly(settings: Settings, *, cron: str, timezone: str, say: Say) -> 
     from flows.nightly_command import quiet_environment
 
     quiet_environment()
+    check_home()
     os.environ["URLR_STORE"] = settings.store
     with _files_of_its_own(), _own_address() as own:
         schedule = done_apart(lambda told: _loaded(cron, timezone), patience=LOADING)

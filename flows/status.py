@@ -12,6 +12,7 @@ from flows.nightly_command import CODES
 from tasks.freshness import is_whole
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
+from tasks.report.site import LATEST
 from tasks.report.wording import not_live, retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.runs import names_of, past_of
@@ -76,6 +77,8 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
     except StoreError as error:
         return [message("store_not_asked", why=error.sentence)], 1, None
     lines: list[str] = []
+    if past.damaged:
+        lines += [message("newest_record_damaged"), *past.damaged]
     if running is not None:
         lines.append(
             message(
@@ -89,10 +92,26 @@ def _of_store(settings: Settings) -> tuple[list[str], int, Night | None]:
     elif past.unfinished:
         dead = list(past.unfinished)
         lines.append(message("runs_ended_without_a_word", count=len(dead), runs=dead))
-    lines += past.damaged
     if past.newest is None:
         return [*lines, message("no_night_finished")], 1, None
-    return [*lines, *_night(past.newest, settings)], CODES[past.newest.state], past.newest
+    lines += _night(past.newest, settings)
+    code = CODES[past.newest.state]
+    if code == 0 and _is_not_latest(store, past.newest):
+        lines.append(message("a_note", note=message("other_latest", path=store.address(LATEST))))
+        code = CODES["Partial"]
+    if past.damaged:  # what that night published may have been replaced by one that is not known
+        return lines, code or CODES["Partial"], None
+    return lines, code, past.newest
+
+
+def _is_not_latest(store: Store, night: Night) -> bool:
+    """Whether the pointer to the newest report is there and does not lead to this night's."""
+    if not is_whole(night) or not night.reported:
+        return False
+    try:
+        return night.run.encode() not in store.read(LATEST)
+    except StoreError:
+        return False
 
 
 def _night(night: Night, settings: Settings) -> list[str]:

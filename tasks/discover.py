@@ -37,16 +37,23 @@ class Source:
     key: str
     etag: str
     size: int
+    same_as: str = ""
+    """The ETag under which these bytes were first seen; empty: this one (see `contents.py`)."""
 
     @classmethod
     def of(cls, found: Found) -> Source:
         """A listed object."""
         return cls(found.key, found.etag, found.size)
 
+    @property
+    def first(self) -> str:
+        """The ETag under which these bytes were first seen: what records and keys name it by."""
+        return self.same_as or self.etag
+
 
 def etags_of(sources: Iterable[Source]) -> dict[str, str]:
-    """ETags by key."""
-    return {source.key: source.etag for source in sources}
+    """ETags by key, each the one under which its bytes were first seen."""
+    return {source.key: source.first for source in sources}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ table is held against them and against some of the rows it was made from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ import pandas as pd
 from tasks.evaluate import OrderTau
 from tasks.gate import GateSettings
 from tasks.messages import message
-from urlr.arrays import Floats, Ints
+from urlr.arrays import Floats, Ints, Mask
 from urlr.features import FeatureTable, feature_table
 from urlr.ids import positions
 from urlr.sentence import Sentence
@@ -27,6 +28,8 @@ _MOST_SAME = 0.9
 """Share of known items that must have kept their value in a column."""
 _FARTHEST = 1.0
 """Standard deviations by which the middle of a column may move."""
+_RARE = 0.1
+"""Share of known items that may have a value which all new ones have, for that to be odd."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class FeatureChange:
     broken: tuple[Sentence, ...]
     """Columns that are of no use any more."""
     moved: tuple[Sentence, ...]
-    """Columns whose values are others."""
+    """Columns whose values are others; said also where the table is not suspect."""
     same: OrderTau | None
     """Of the champion's scores of the items it knew, with what it says of them by tonight's table;
     None where it can say nothing."""
@@ -51,9 +54,15 @@ class FeatureChange:
 
 
 def feature_change(
-    before: pd.DataFrame, tonight: pd.DataFrame, same: OrderTau | None
+    before: pd.DataFrame,
+    tonight: pd.DataFrame,
+    same: OrderTau | None,
+    known: pd.Index[Any] | None = None,
 ) -> FeatureChange:
-    """Hold tonight's table against some rows of the one before; both have a column item."""
+    """Compare tonight's table with some rows of the one before; both have a column item.
+
+    `known` are all the items that the champion knew; rows of others are compared with theirs.
+    """
     old, new = feature_table(before), feature_table(tonight)
     place = positions(new.items, old.items)
     gone: list[str] = []
@@ -81,7 +90,36 @@ def feature_change(
         broken.append(message("columns_empty_now", count=len(empty), names=empty))
     if constant:
         broken.append(message("columns_constant_now", count=len(constant), names=constant))
+    if known is not None:
+        broken += _odd_new_rows(new, positions(known, new.items) < 0, old.columns)
     return FeatureChange(tuple(broken), tuple(moved), same)
+
+
+def _odd_new_rows(table: FeatureTable, is_new: Mask, columns: Sequence[str]) -> list[Sentence]:
+    """Columns in which rows of new items are empty, all the same, or far from all others."""
+    n_new = int(np.count_nonzero(is_new))
+    if min(n_new, len(is_new) - n_new) < FEWEST_ITEMS:
+        return []
+    odd = []
+    for name in columns:
+        if name in table.columns:
+            values = _column(table, name)
+            if _is_odd(values[is_new], values[~is_new]):
+                odd.append(name)
+    return [message("new_rows_odd", items=n_new, count=len(odd), names=odd)] if odd else []
+
+
+def _is_odd(new: Floats, known: Floats) -> bool:
+    if np.isnan(new).all():
+        return bool(np.isnan(known).mean() < _RARE)
+    if np.isnan(known).all():
+        return False
+    if _is_constant(new):
+        value = new[~np.isnan(new)][0]
+        return bool((known == value).mean() < _RARE and not _is_constant(known))
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    beyond = (new < low - (high - low)) | (new > high + (high - low))
+    return bool(high > low and np.count_nonzero(beyond) > 0.5 * np.count_nonzero(~np.isnan(new)))
 
 
 def _moved(name: str, was: Floats, now: Floats, place: Ints) -> Sentence | None:

@@ -12,6 +12,7 @@ import pandas as pd
 from tasks.discover import etags_of
 from tasks.evaluate import OrderTau
 from tasks.judging import Judgement
+from tasks.other_settings import settings_of
 from tasks.plots import path_plot, path_table, ranking_plot
 from tasks.report.attribute_page import VoteParts, vote_parts
 from tasks.report.columns import left_share
@@ -26,9 +27,9 @@ from tasks.work import Work, behind, example_rows, settings_digest, shared_map
 from tasks.write import table_bytes
 from urlr import Ranker
 from urlr.model_file import model_bytes
-from urlr.preflight_checks import mixed_share
+from urlr.preflight_checks import guessed_tau, mixed_share
 from urlr.sentence import Sentence
-from urlr.votes import VoteTable
+from urlr.votes import USED, VoteTable
 
 _MOST_GROUPS = 5
 _REMARKED = {
@@ -37,6 +38,7 @@ _REMARKED = {
     "alike_annotators",
     "unknown_columns",
     "one_sided_items",
+    "guessed_votes",
 }
 """What is found before fitting and is to be said wherever the night is."""
 """Groups of people that the record of a night tells of; the page has all."""
@@ -156,6 +158,8 @@ def recorded(
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
         busiest=busiest_of(work.table),
         digests=digests_of(files),
+        guessed=_guessed(found.votes),
+        chosen=settings_of(order),
         mixed=mixed_share(*(told.scores[side].to_numpy(np.float64) for side in ("wins", "losses"))),
         remarks=tuple(
             text
@@ -171,3 +175,8 @@ def recorded(
             raise
         return written
     return result
+
+
+def _guessed(votes: VoteTable) -> float | None:
+    used = votes.status == USED
+    return guessed_tau(votes.winner[used], votes.loser[used])

@@ -23,7 +23,6 @@ from tasks.formats import table_format
 from tasks.limits import check_text_size
 from tasks.messages import message
 from tasks.read import (
-    VOTED,
     ReadError,
     either_form,
     features_of,
@@ -37,7 +36,8 @@ from urlr.arrays import Mask
 from urlr.errors import UrlrError, VoteError
 from urlr.features import feature_table
 from urlr.ids import positions, read_ids
-from urlr.votes import vote_table
+from urlr.spelling import with_known_names
+from urlr.votes import VOTED, vote_table
 
 LATER, UNDATED = message("cast_later"), message("undated")
 """Why rows do not count in a night of the past."""
@@ -154,9 +154,15 @@ def gather_features(
     return votes, pd.concat([table for table in tables if len(table)], ignore_index=True)
 
 
-def first_rows(store: Store, part: Source, count: int) -> pd.DataFrame:
-    """The first rows of a part of a feature table."""
-    return _part(store, part).head(count)
+def rows_of(store: Store, parts: Sequence[Source], items: pd.Index[Any], most: int) -> pd.DataFrame:
+    """Rows of these items in a feature table; no more parts are read once so many are found."""
+    named, kept = either_form(items), []
+    for part in parts:
+        table = _part(store, part)
+        kept.append(pd.DataFrame(table[_among(table["item"], named)]))
+        if sum(map(len, kept)) >= min(most, len(items)):
+            break
+    return pd.concat(kept, ignore_index=True)
 
 
 def gather_truth(store: Store, parts: Sequence[Source]) -> pd.DataFrame | None:
@@ -227,7 +233,7 @@ def rows_of_dump(
 
 def _truth(store: Store, part: Source) -> pd.DataFrame:
     address = store.address(part.key)
-    table = _table(store, part)
+    table = with_known_names(_table(store, part), ("item", "score"))
     if lacking := sorted({"item", "score"} - set(table.columns)):
         columns = " and no ".join(lacking)
         raise ReadError(message("truth_lacks_columns", path=address, columns=columns))

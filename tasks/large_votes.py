@@ -9,7 +9,6 @@ its columns only those that mean something to urlr.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tasks.contents import digest_of_object
 from tasks.discover import Source
 from tasks.formats import table_format
 from tasks.gather import (
@@ -34,13 +34,13 @@ from tasks.limits import check_text_size
 from tasks.messages import message
 from tasks.parquet_limits import check_decoded, damaged
 from tasks.partitions import stored_file, stored_parquet
-from tasks.read import VOTED, ReadError, kind_of_ids, parquet_frame, table_of, with_numbers
+from tasks.read import ReadError, kind_of_ids, parquet_frame, table_of, with_numbers
 from tasks.split import scattered
 from tasks.store import Store
 from urlr.errors import VoteError
 from urlr.ids import read_coded_ids, sorted_uniques
 from urlr.spelling import known_name
-from urlr.votes import COLUMNS, vote_table
+from urlr.votes import COLUMNS, VOTED, header_rows, vote_table
 
 PIECE = 1 << 20
 """Rows of a piece at most; reading such a one and giving verdicts on it took 400 MB."""
@@ -48,7 +48,6 @@ SAMPLE = 1_000_000
 """Votes that are looked at together, about."""
 
 _BATCH = 1 << 17
-_SPAN = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,7 @@ class _Look:
             self.newest = moment if self.newest is None else max(moment, self.newest)
         for name in VOTED:
             if name in frame:
-                ids = read_coded_ids(frame[name])
+                ids = read_coded_ids(frame[name][~header_rows(frame)])
                 usable = ids.values.take(np.unique(ids.codes[ids.codes >= 0]))
                 known = self.ids.get(name)
                 self.ids[name] = usable if known is None else _distinct([known, usable])
@@ -249,19 +248,11 @@ def _same(store: Store, dumps: Sequence[Source]) -> list[Source]:
     for dump in dumps:
         if sizes[dump.size] < 2:
             continue
-        digest = _digest(store, dump)
+        digest = digest_of_object(store, dump)
         if digest in seen:
             found.append(dump)
         seen.add(digest)
     return found
-
-
-def _digest(store: Store, dump: Source) -> str:
-    digest = hashlib.sha256()
-    for start in range(0, dump.size, _SPAN):
-        stop = min(dump.size, start + _SPAN)
-        digest.update(store.read_span(dump.key, start, stop, etag=dump.etag))
-    return digest.hexdigest()
 
 
 def _frames(store: Store, dump: Source, attribute: str) -> Iterator[pd.DataFrame]:

@@ -59,6 +59,14 @@ MESSAGES = {
     "the_version": "version {version:shown}",
     "too_few_judged": "only {judged} could be judged, and {needed:,} are needed",
     "too_few_judged_by_both": ("only {judged} could be judged by both, and {needed:,} are needed"),
+    "otherwise_by_suspect_features": (
+        "features look broken, and by them it orders the items that the champion knew otherwise "
+        "(tau {tau} between the two, {needed:.2f} needed) and is not better with confidence"
+    ),
+    "share_judged": (
+        "only {judged} could be judged by both, and {needed:.0%} of them are needed; look whether "
+        "ids changed"
+    ),
     "judged_votes": "{count:# held-out vote}",
     "judged_of_votes": "{count:,} of {every:# held-out vote}",
     "on_votes": "on {count:# held-out vote}",
@@ -313,6 +321,14 @@ MESSAGES = {
         "the registry has lost the champion, and the results after it were held or rolled back; "
         "put the registry back, or publish by --force"
     ),
+    "champion_removed": (
+        "the champion, version {version}, was removed by hand and nothing is live; make it "
+        "champion again by urlr rollback, or publish by --force"
+    ),
+    "version_taken_back": (
+        "version {version}, of the same votes, features and settings, was rolled back or replaced "
+        "by hand; new votes decide again, or publish by --force"
+    ),
     "newer_champion": (
         "the champion, version {version}, is of {night}, newer than the night asked for"
     ),
@@ -322,16 +338,22 @@ MESSAGES = {
         "hardly any item both wins and loses ({share:.0%} of those that should), so that held-out "
         "votes show nothing; look for ids written in two ways, or publish by --force"
     ),
-    "store_id_damaged": (
-        "{path} should hold the id of this store and does not; put it back from a backup."
-    ),
     "champion_record_damaged": (
         "the champion, version {version}, cannot be compared with: {why} Or make another version "
         "champion by urlr rollback."
     ),
     "judge_lost": (
-        "the judge of the champion, version {version}, is gone, damaged or replaced ({path}); put "
-        "it back, or publish by --force"
+        "the champion, version {version}, cannot be compared with: {path} is gone, damaged or "
+        "replaced; put it back, or publish by --force"
+    ),
+    "guessed_votes": (
+        "whether an item mostly wins or mostly loses predicts nearly every vote (tau {tau:.2f}), "
+        "so that held-out votes show nothing; look which pairs are compared and how ids are "
+        "written, or publish by --force"
+    ),
+    "changed_features": "the features have changed: {path} ({changes})",
+    "merged_items": (
+        "{count:# item} of the champion left out of the comparison: several ids of it became one"
     ),
     "on_new_items": "{finding}; {count:# vote} on new items: tau {before} -> {tau}",
     "features_suspect": (
@@ -341,6 +363,9 @@ MESSAGES = {
     "earlier_judges_lost": (
         "{finding}; the judges of {count:# earlier version} are gone or damaged"
     ),
+    "with_other_settings": "{finding}; settings changed: {changes:some 5}",
+    "changed_setting": "{name} {before} -> {after}",
+    "settings_not_recorded": "from others that were not recorded",
     "first_version": "first model: tau {tau:.3f}, {votes:# vote}",
     "first_version_not_judged": "first model: not judged, {votes:# vote}",
     "first_version_held": "{said}; {reason}",
@@ -541,6 +566,10 @@ MESSAGES = {
         "{items:,} items stand the other way round than by the champion (tau {tau:.2f} between "
         "the two): were the labels inverted?"
     ),
+    "ids_changed": (
+        "of {known:# item} that the champion knew {met:,} are met in tonight's votes: were ids "
+        "changed?"
+    ),
     "two_causes": "{first} and {second}",
     # --- feature_changes
     "features_gone": "the champion had features, and tonight there are none",
@@ -550,6 +579,17 @@ MESSAGES = {
     "columns_constant_now": "{count:# column} with the same value everywhere now: {names:some}",
     "values_changed": "{column:shown}: {changed:,} of {items:# known item} have another value",
     "column_moved": "{column:shown}: the middle moved by {steps:.1f} standard deviations",
+    "new_rows_odd": (
+        "in rows of {items:# new item} {count:# column} empty, all the same or far from all "
+        "others: {names:some}"
+    ),
+    "new_items_not_predicted": (
+        "by them the champion predicts {count:# vote} on new items with tau {tau:.2f}, and "
+        "those on items that it knew with {before:.2f}"
+    ),
+    "new_items_against_chance": (
+        "by them the champion predicts {count:# vote} on new items with tau {tau:.2f}"
+    ),
     "known_items_moved": (
         "by them the champion would order {items:# known item} otherwise (tau {tau:.2f} between "
         "the two)"
@@ -756,6 +796,24 @@ MESSAGES = {
     "champion_not_ours": (
         "{attribute:shown 100}: its champion, version {version}, was not registered by urlr and "
         "cannot be used; roll back to one that was."
+    ),
+    # --- registry/ownership
+    "model_of_another_store": (
+        "its model in the registry belongs to another store, {address}, and is left alone, also "
+        "with --force; use another registry or, to take it over on purpose: {adopt}"
+    ),
+    "model_of_the_original": (
+        "its model in the registry belongs to {address}, of which this store is a copy, and is "
+        "left alone, also with --force; use another registry or, if the store has moved: {adopt}"
+    ),
+    "store_id_lost": (
+        "its model in the registry belongs to a store that was at this address, {address}, with "
+        "another id, and is left alone, also with --force; put {path}, which held the id, back "
+        "from a backup or, if it was lost: {adopt}"
+    ),
+    "store_id_damaged": (
+        "{path} should hold the id of this store and does not; put it back from a backup, or "
+        "remove it and take the models back: {adopt}"
     ),
     # --- registry/registry
     "files_kept_elsewhere": (
@@ -1010,7 +1068,8 @@ MESSAGES = {
     ),
     "has_no_urlr": "no urlr that can be loaded",
     "has_urlr": "urlr {release:shown} (method {method:shown})",
-    "same_urlr": "install the same release of urlr on all workers",
+    "has_other_code": "the same release with other code",
+    "same_urlr": "install on all workers the urlr that runs here",
     # --- doctor/machine
     "little_free": "little is free: {disks}",
     "free_some": "free some, or put store, registry or TMPDIR on another disk",

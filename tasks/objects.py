@@ -36,6 +36,16 @@ _SECRETS = {
 """Variables never shown, and the shortest value that can be told from ordinary words."""
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:]*:(?!\d*(?:/|\s|$))\S*)@")
 """A user and perhaps a password in an address; passwords may hold slashes, and ports are none."""
+_OF_FILE = re.compile(r"(?P<size>\d+)-(?P<moment>-?\d+)-\d+")
+"""The ETag of a file; those of a bucket have quotes."""
+_QUERY = re.compile(r"(?<!s3)(?<!file)(://[^\s?#]*)([?#]\S*?)(?=[\\\"'`>)\].,;:]*(?:\s|$))")
+"""What an address asks for; keys and paths may hold such signs, and mean others by them."""
+_ASKED = re.compile(r"([?#&;])([^=?#&;]*=)?[^?#&;]+")
+_ADDRESSES = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "PREFECT_API_URL", "URLR_DASK_ADDRESS"),
+    *("MLFLOW_TRACKING_URI", "URLR_REGISTRY"),
+)
+"""Variables with an address, of which what it asks for is never shown."""
 _OURS = re.compile(r"\.urlr-[0-9a-f]{16}\.tmp")
 FULL = {errno.ENOSPC, errno.EDQUOT}
 """What a disk without room says."""
@@ -113,7 +123,11 @@ def _redacted(text: str) -> str:
         if len(value) >= shortest:
             for form in {value, quote(value, safe=""), quote(value)}:
                 text = text.replace(form, "***")
-    return _USERINFO.sub("***@", text)
+    for name in _ADDRESSES:  # parts of them stand in what libraries say
+        for asked in _QUERY.finditer(os.environ.get(name, "")):
+            text = text.replace(asked[2], _ASKED.sub(r"\1\2***", asked[2]))
+    text = _USERINFO.sub("***@", text)
+    return _QUERY.sub(lambda found: found[1] + _ASKED.sub(r"\1\2***", found[2]), text)
 
 
 def checked_address(address: str) -> str:
@@ -381,6 +395,29 @@ def _sync_directory(path: Path) -> None:
 
 def _etag(status: os.stat_result) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+
+
+def is_of_file(etag: str) -> bool:
+    """Whether an ETag is one of a file, which a copy of the file does not keep."""
+    return _OF_FILE.fullmatch(etag) is not None
+
+
+def size_in(etag: str) -> int | None:
+    """The size of the file that had this ETag."""
+    found = _OF_FILE.fullmatch(etag)
+    return None if found is None else int(found["size"])
+
+
+def is_copy(etag: str, other: str) -> bool:
+    """Whether one file is a copy of the other, or it: of one size, and changed at one moment.
+
+    A whole second does not count: people and programs set such times by hand.
+    """
+    ours, theirs = _OF_FILE.fullmatch(etag), _OF_FILE.fullmatch(other)
+    if etag == other or ours is None or theirs is None:
+        return etag == other
+    same = (ours["size"], ours["moment"]) == (theirs["size"], theirs["moment"])
+    return same and int(ours["moment"]) % 1_000_000_000 != 0
 
 
 def _found(key: str, status: os.stat_result) -> Found:

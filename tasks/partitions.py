@@ -29,6 +29,7 @@ from tasks.store import Store
 from urlr.errors import FeatureError
 from urlr.features import FeatureTable, feature_table
 from urlr.ids import shown_some
+from urlr.spelling import known_name
 
 ROWS = 100_000
 """Most rows of a piece of Parquet."""
@@ -182,10 +183,11 @@ def read_partition(piece: Partition) -> FeatureTable:
     with stored_parquet(piece.store, piece.found, where, len(piece.columns)) as file:
         named = set(file.schema_arrow.names)
         lists = any(name.startswith("embedding_") and name not in named for name in piece.columns)
-        columns = ["item", *(name for name in piece.columns if name in named)]
+        item = _item_name(file.schema_arrow.names) or "item"
+        columns = [item, *(name for name in piece.columns if name in named)]
         columns += ["embedding"] if lists and "embedding" in named else []
         source = stored_file(piece.store, piece.found)
-        check_decoded(source, file.metadata, where, columns={"item"}, groups=piece.groups)
+        check_decoded(source, file.metadata, where, columns={item}, groups=piece.groups)
         try:
             for batch in file.iter_batches(
                 _BATCH, row_groups=list(piece.groups), columns=columns, use_threads=False
@@ -200,7 +202,7 @@ def read_partition(piece: Partition) -> FeatureTable:
             damaged(where, error)
     frame = parquet_frame(pa.Table.from_batches(batches), where)
     del batches
-    blank = [name for name in frame.columns if name != "item" and frame[name].isna().all()]
+    blank = [name for name in frame.columns if name != item and frame[name].isna().all()]
     frame = frame.drop(columns=blank)
     if frame.shape[1] == 1:
         frame["nothing"] = np.nan
@@ -241,13 +243,22 @@ def _text_table(store: Store, found: Found) -> FeatureTable:
     return feature_table(features_of(stored, where))
 
 
+def _item_name(names: Sequence[str]) -> str | None:
+    """The column that names items, in any case and with spaces; None if there is none, or two."""
+    if "item" in names:
+        return "item"
+    meant = [name for name in names if known_name(name, ("item",)) == "item"]
+    return meant[0] if len(meant) == 1 else None
+
+
 def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
     columns: list[str] = []
     ignored: list[str] = []
     empty: list[str] = []
     with stored_parquet(store, found, where) as file:
         schema = file.schema_arrow
-        if "item" not in schema.names:
+        item = _item_name(schema.names)
+        if item is None:
             found_names = [name for name in schema.names if not name.startswith(_INDEX)]
             raise ReadError(message("no_item_column", path=where, found=shown_some(found_names, 8)))
         metadata = file.metadata
@@ -255,7 +266,7 @@ def _parquet_shape(store: Store, found: Found, where: str) -> PartShape:
         if not sum(groups):
             raise ReadError(message("no_rows_in_file", path=where))
         for field in schema:
-            if field.name == "item" or field.name.startswith(_INDEX):
+            if field.name == item or field.name.startswith(_INDEX):
                 continue
             if field.name == "embedding" and is_list(field.type):
                 _check_lengths(metadata, MOST_COLUMNS, where)

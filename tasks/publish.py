@@ -14,9 +14,11 @@ from tasks.discover import etags_of
 from tasks.evaluate import Estimate, VoteTau
 from tasks.gate import Earlier, Rule, Verdict, about, decide, held
 from tasks.messages import message
+from tasks.other_settings import other_settings
 from tasks.read import table_of
-from tasks.registry import Owner, Publication, Registry, Verifier, Version
-from tasks.registry.alias_history import last_done, withdrawn
+from tasks.registry import OWNER, Owner, Publication, Registry, Verifier, Version, check_owner
+from tasks.registry.alias_history import last_champion, last_done, withdrawn
+from tasks.registry.alias_moves import Model
 from tasks.report.page_file import PAGE
 from tasks.result_files import EXAMPLES, JUDGE, MODEL, is_the_one
 from tasks.results import Entry, Order, Result, Rival, Trained
@@ -64,10 +66,15 @@ def rivals(order: Order, desk: Desk) -> tuple[Rival, ...]:
 def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     """Take a result through the gate and, if it passes, make it the champion."""
     attribute = order.inputs.attribute
-    model = desk.registry.look(attribute)
+    model, version = desk.registry.look(attribute), None
+    if model is not None:  # as it is now: somebody may have moved ownership in the night
+        owner = Owner.of(model.tags.get(OWNER))
+        check_owner(owner, desk.owner, attribute, order.store.url)
+        version = desk.registry.with_key(attribute, trained.result.key)
     champion = desk.registry.champion_of(model)
     is_live = champion is not None and champion.key == trained.result.key
     move = last_done(model.moves) if model is not None and is_live else None
+    changes: list[Sentence] = []
     if move is not None:  # by a run, or an attempt, that ended before it could say so
         reason = message("published_before", why=move.why)
         verdict = Verdict(True, reason, "not worse", move.forced, False)
@@ -76,7 +83,12 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
         compared = next((rival.version for rival in order.rivals if rival.champion), None)
         if (None if champion is None else champion.number) != compared:
             raise PublishError(message("champion_changed", attribute=attribute))
-        verdict = _verdict(trained, order, champion, desk)
+        back = None if order.frozen or model is None else _taken_back(model, version)
+        verdict = _held(*back, desk) if back else _verdict(trained, order, champion, desk)
+        changes = other_settings(order, trained.result)
+        if changes:
+            said = message("with_other_settings", finding=verdict.reason, changes=changes)
+            verdict = replace(verdict, reason=about(verdict.reason, said))
         replaced = None if champion is None else champion.number
     entry = replace(
         entry_of(trained, order),
@@ -91,11 +103,13 @@ def publish(trained: Trained, order: Order, desk: Desk) -> Entry:
     if desk.dry:
         said = message("dry_run", finding=verdict.reason)
         return replace(entry, reason=about(verdict.reason, said))
-    version = None
-    if model is not None:
-        version = desk.registry.with_key(attribute, trained.result.key)
     if version is None:
-        described = _described(trained, champion, verdict)
+        before = champion
+        if model is not None and champion is None and (last := last_champion(model.moves)):
+            before = desk.registry.found(attribute, last)  # removed by hand; this is no first model
+        described = _described(trained, before, verdict)
+        if verdict.publish and changes:
+            described = message("with_other_settings", finding=described, changes=changes)
         desk.check()
         publication = _publication(trained, order, desk, described)
         version = desk.registry.register(publication, to=model, owner=desk.owner)
@@ -154,7 +168,11 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         self_test=result.self_test,
         groups=result.groups,
         size=sum(dump.size for dump in order.inputs.dumps),
-        remarks=(*result.remarks, *_on_features(trained, order)),
+        remarks=(
+            *result.remarks,
+            *_on_features(trained, order),
+            *_on_champion(trained, order),
+        ),
     )
 
 
@@ -166,12 +184,33 @@ def _on_features(trained: Trained, order: Order) -> list[Sentence]:
     return [message("suspect_features", path=path, changes="; ".join(trained.suspect))]
 
 
+def _on_champion(trained: Trained, order: Order) -> list[Sentence]:
+    """What else is odd beside the champion: columns with other values, items that became one."""
+    said = []
+    if trained.moved and not trained.suspect and order.inputs.features:
+        path = order.store.address(order.inputs.features[0].key)
+        said.append(message("changed_features", path=path, changes="; ".join(trained.moved)))
+    if trained.merged:
+        said.append(message("merged_items", count=trained.merged))
+    return said
+
+
 def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
     return {
         name: tau.deciding.value
         for name, tau in found.items()
         if tau is not None and tau.deciding is not None
     }
+
+
+def _taken_back(model: Model, version: Version | None) -> tuple[Sentence, Rule] | None:
+    """That somebody removed the champion, or took back the version of the same results."""
+    moves = model.moves
+    if model.champion is None and (last := last_champion(moves)) is not None:
+        return message("champion_removed", version=last), "rival lost"
+    if version is not None and version.number in withdrawn(moves):
+        return message("version_taken_back", version=version.number), "taken back"
+    return None
 
 
 def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Desk) -> Verdict:
@@ -185,6 +224,9 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
         newer = message("newer_champion", version=champion.number, night=champion.night)
         return _held(newer, "newer champion", desk)
     if champion is not None and (cause := sudden_shift(_shift(trained, champion), order.gate)):
+        missing = [one for one in trained.suspect if one.code == "features_gone"]
+        for other in missing or _on_features(trained, order):
+            cause = message("two_causes", first=cause, second=other)
         return _held(message("sudden_shift", cause=cause), "sudden shift", desk)
     if any(one.code == "features_gone" for one in trained.suspect):
         return _held(message("sudden_shift", cause=trained.suspect[0]), "sudden shift", desk)
@@ -192,18 +234,21 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
         return _held(message("not_judged", why=result.unjudged), "too few votes", desk)
     if champion is not None and trained.champion is None:
         place = next(rival.place for rival in order.rivals if rival.champion)
-        where = order.store.address(f"{place}/{JUDGE}")
+        where = order.store.address(trained.lost_file or f"{place}/{JUDGE}")
         gone = message("judge_lost", version=champion.number, path=where)
         return _held(gone, "rival lost", desk)
     if result.mixed is not None and result.mixed < order.gate.least_mixed:
         return _held(message("one_sided_votes", share=result.mixed), "one-sided votes", desk)
-    # With features that look broken, chance is no excuse for being worse.
-    rules = replace(order.gate, drop_errors=0.0) if trained.suspect else order.gate
+    if result.guessed is not None and result.guessed > order.gate.most_guessed:
+        return _held(message("guessed_votes", tau=result.guessed), "one-sided votes", desk)
     verdict = decide(
         result.tau,
         trained.champion,
         [Earlier(str(number), ago, one) for number, ago, one in trained.earlier],
-        settings=rules,
+        settings=order.gate,
+        judged=trained.judged,
+        suspect=bool(trained.suspect),
+        alike=None if trained.alike is None else trained.alike.tau,
         force=desk.force,
     )
     for said in _asides(trained, order, verdict.reason):
@@ -235,6 +280,8 @@ def _shift(trained: Trained, champion: Version) -> Shift:
         busiest=trained.result.busiest,
         busiest_before=champion.metrics.get("busiest_share"),
         alike=trained.alike,
+        known=trained.known,
+        met=trained.met,
     )
 
 

@@ -27,8 +27,8 @@ from tasks.limits import ReadError as ReadError
 from tasks.messages import message
 from tasks.parquet_limits import bounded_table, damaged
 from urlr.ids import read_ids, shown, shown_some
-from urlr.spelling import clean_column, known_name, with_known_names
-from urlr.votes import COLUMNS, with_clean_ids
+from urlr.spelling import clean_column, known_name, needless_points, with_known_names
+from urlr.votes import COLUMNS, RESPELLED, VOTED, header_rows, with_clean_ids
 
 ID_COLUMNS = frozenset(
     {
@@ -45,8 +45,6 @@ ID_COLUMNS = frozenset(
 )
 """Columns whose cells name something; CSV files give them as text."""
 
-VOTED = ("winner", "loser", "item_a", "item_b")
-"""Columns of votes that name items."""
 _INDEX = "__index_level_"  # how pandas stores an index without a name in Parquet
 _BLOCK = 1 << 26  # a CSV row must fit into one block
 _MOSTLY = 0.5
@@ -89,7 +87,10 @@ def features_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFr
             found = message("nameless_index", found=found)
         raise ReadError(message("no_item_column", path=shown_path(path), found=found))
     _check_numbers(frame, path)
-    return frame.assign(item=clean_column(frame["item"])[0]) if frame.columns.is_unique else frame
+    if not frame.columns.is_unique:
+        return frame
+    items = frame["item"]
+    return frame.assign(item=clean_column(items, points=needless_points([items]))[0])
 
 
 def match_ids(votes: pd.DataFrame, features: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -120,15 +121,21 @@ def with_one_type(
 
 
 def with_numbers(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The table with the decimal texts in these columns as whole numbers."""
+    """The table with the decimal texts in these columns as whole numbers.
+
+    Where these name the items of votes, so does what was shown on the left.
+    """
+    if "left" in frame and set(names) & set(VOTED):
+        names = [*names, "left"]
     return frame.assign(**{name: _as_numbers(frame[name]) for name in names})
 
 
 def kind_of_ids(frame: pd.DataFrame, names: Sequence[str]) -> str:
     """Whether all ids in these columns are `whole numbers`, `decimal text`, or `else`."""
     kinds = set()
+    headers = header_rows(frame) if RESPELLED in frame else np.zeros(len(frame), np.bool_)
     for name in names:
-        ids = read_ids(frame[name])
+        ids = read_ids(frame[name][~headers] if headers.any() else frame[name])
         usable = ids.values[ids.usable].unique()
         if pd.api.types.is_integer_dtype(usable.dtype):
             kinds.add("whole numbers")
@@ -254,6 +261,8 @@ def _checked_text(data: bytes, path: str | os.PathLike[str]) -> bytes:
 def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.DataFrame:
     header = next(_rows(data), [])
     check_columns(len(header), path)
+    if any(known_name(name, VOTED) in VOTED for name in header):
+        ids |= {"left"}
     types = {name: pa.string() for name in header if _is_id(name.strip(), ids)}
     if b'"' in data:  # a stray quote can swallow rows, and the fast reader does not mind
         _check_rows(data, path)
@@ -279,7 +288,7 @@ def _csv(data: bytes, path: str | os.PathLike[str], ids: frozenset[str]) -> pd.D
 
 def _is_id(name: str, ids: frozenset[str]) -> bool:
     """Whether the cells of a column name something, also where its name is in another case."""
-    return name in ids or known_name(name, ID_COLUMNS) in ID_COLUMNS
+    return name in ids or known_name(name, ids) in ids
 
 
 def _rows(data: bytes, *, strict: bool = False) -> Iterator[list[str]]:

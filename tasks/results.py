@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from tasks.contents import Content
 from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
@@ -147,6 +148,10 @@ class Result:
     mixed: float | None = None
     """Items that both win and lose, of those that would if pairs were drawn at random; None where
     too few would."""
+    guessed: float | None = None
+    """Tau of a mere guess with the votes, that winners beat losers; None with too few pairs."""
+    chosen: dict[str, str] = field(default_factory=dict)
+    """All settings that results depend on, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +177,22 @@ class Trained:
     """Of the judge's order, with that of the champion's judge; None where one is missing."""
     new_items: Comparison | None = None
     """With the champion, on votes on items that are new to it; None where there are none."""
+    judged: VoteTau | None = None
+    """The same difference on all unseen votes, new items or not, where the champion decides by
+    those on items it knew alone; None: on the same votes."""
+    moved: tuple[Sentence, ...] = ()
+    """Columns of the features whose values are others than the champion had."""
+    known: int = 0
+    """Items that the champion knew."""
+    met: int = 0
+    """Those of them that tonight's votes name."""
+    merged: int = 0
+    """Those that are one with another of them, in tonight's spelling; they are left out."""
     suspect: tuple[Sentence, ...] = ()
     """Why tonight's features look broken beside the champion's; the champion is then judged by
     the items it knew alone."""
+    lost_file: str | None = None
+    """Key of the file for want of which the champion is not compared with; None: it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +322,8 @@ class Night:
     """Features reduced for all attributes, by folder."""
     reported: bool = True
     """Whether its report is there."""
+    contents: dict[str, Content] = field(default_factory=dict)
+    """What files held, by key, to know copies of them again."""
 
     def tonight(self) -> list[Entry]:
         """The attributes this run worked on."""

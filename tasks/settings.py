@@ -26,6 +26,7 @@ from pydantic_settings import (
 
 from tasks.gate import GateSettings
 from tasks.messages import message
+from tasks.objects import redacted
 from tasks.store import Store
 from urlr.errors import ArgumentError, UrlrError
 from urlr.ids import shown
@@ -44,6 +45,9 @@ Seconds = Annotated[float, Field(gt=0.0, le=LONGEST, allow_inf_nan=False)]
 
 class SettingsError(UrlrError):
     """A setting makes no sense; the text says which, why, and where to set it."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(redacted(sentence))
 
 
 class Gate(BaseModel):
@@ -76,10 +80,23 @@ class Gate(BaseModel):
         description="Held if fewer items both win and lose, as a share of those that would if "
         "pairs were drawn at random.",
     )
-    least_same: float = Field(
+    most_guessed: float = Field(
         0.8,
+        description="Held if the mere guess that winners beat losers has a tau with the votes "
+        "above this.",
+    )
+    least_judged: float = Field(
+        0.4, description="Held if both can judge less than this share of the held-out votes."
+    )
+    least_same: float = Field(
+        0.9,
         description="Features are suspect if tau between the champion's scores and those it would "
         "give by them is below this.",
+    )
+    least_kept: float = Field(
+        0.92,
+        description="With suspect features: held if tau between its order and the champion's is "
+        "below this and it is not better with confidence.",
     )
 
     def rules(self) -> GateSettings:

@@ -22,6 +22,8 @@ from urlr.votes import VoteTable
 
 FEWEST_ITEMS = 10
 """Items that both must have scored; the order of fewer turns round by chance."""
+_LEAST_MET = 0.2
+"""Share of the champion's items that tonight's votes must name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,10 @@ class Shift:
     """Share of whoever was the busiest then."""
     alike: OrderTau | None
     """How alike tonight's judge and the champion's order the items."""
+    known: int = 0
+    """Items that the champion knew."""
+    met: int = 0
+    """Those of them that tonight's votes name."""
 
 
 def busiest_of(votes: VoteTable) -> Busiest | None:
@@ -62,6 +68,7 @@ def sudden_shift(shift: Shift, settings: GateSettings) -> Sentence | None:
         _lost_votes(shift, settings),
         _one_person(shift, settings),
         _turned(shift, settings),
+        _ids_changed(shift),
     )
     causes = [cause for cause in found if cause is not None]
     if not causes:
@@ -92,3 +99,9 @@ def _turned(shift: Shift, settings: GateSettings) -> Sentence | None:
     if alike.tau >= settings.least_alike:
         return None
     return message("order_turned_round", items=alike.n_items, tau=alike.tau)
+
+
+def _ids_changed(shift: Shift) -> Sentence | None:
+    if shift.known < FEWEST_ITEMS or shift.met >= _LEAST_MET * shift.known:
+        return None
+    return message("ids_changed", known=shift.known, met=shift.met)

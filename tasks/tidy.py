@@ -107,11 +107,18 @@ def _is_another(registry: Registry, entry: Entry) -> bool:
 
 
 def _last_ones(store: Store, runs: list[str], past: Past) -> set[str]:
-    """The night before, which the next one begins from, the newest whole one, the last good one."""
+    """The night before, which the next one begins from, the newest whole one, the last good one.
+
+    Runs whose record cannot be read are no nights, and stay if they are newer than that.
+    """
     found = {night.run for night in (past.last, past.newest) if night is not None}
     whole = None
     for run in runs:
-        night = read_night(store, run)
+        try:
+            night = read_night(store, run)
+        except ResultError:  # to be put back from a backup, or looked at
+            found.add(run)
+            continue
         if night is None or not is_whole(night):
             continue
         whole = run if whole is None else whole
@@ -123,7 +130,7 @@ def _last_ones(store: Store, runs: list[str], past: Past) -> set[str]:
 def _named_by(store: Store, run: str) -> Iterator[str]:
     """Runs that the record of a run names."""
     try:
-        record = store.read(f"{RUNS}/{run}/{RUN}").decode()
+        record = store.read(f"{RUNS}/{run}/{RUN}").decode(errors="replace")
     except NotThere:
         return
     yield from _NAMED.findall(record)

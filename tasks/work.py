@@ -8,31 +8,41 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.evaluate import Comparison, OrderTau, compare, tau_between, tau_with_truth
+from tasks.discover import etags_of
+from tasks.evaluate import (
+    Comparison,
+    OrderTau,
+    VoteTau,
+    compare,
+    tau_between,
+    tau_with_truth,
+    tau_with_votes,
+)
 from tasks.feature_changes import FeatureChange, feature_change, without_known
-from tasks.gather import Gathered, digest_of, first_rows, gather_features, gather_truth
+from tasks.gather import Gathered, digest_of, gather_features, gather_truth, rows_of
 from tasks.judging import own_scores, scores_of, unseen_votes
 from tasks.messages import message
-from tasks.read import VOTED, ReadError, table_of, with_one_type
+from tasks.other_nights import OtherIds
+from tasks.read import ReadError, table_of, with_one_type
 from tasks.report.earlier import SCORES, Earlier
 from tasks.result_files import EXAMPLES, JUDGE, is_the_one, known_result
 from tasks.results import RESULT, RESULTS, Order, Result, ResultError, Rival, Trained
-from tasks.split import SALT, Split, SplitRule, split_votes
+from tasks.split import SALT, TRAIN, UNSEEN, Split, SplitRule, split_votes
 from tasks.store import NotThere, Store
 from tasks.write import table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, VoteError
+from urlr.arrays import Mask
 from urlr.ballots import ballots_of
 from urlr.ids import positions, read_ids
 from urlr.model_file import model_from_bytes
 from urlr.sentence import Sentence
 from urlr.spaces import FeatureMap
-from urlr.votes import REASONS, REPEATED, VoteTable
+from urlr.votes import REASONS, REPEATED, VOTED, VoteTable
 
 _N_EXAMPLES = 200
 
@@ -70,13 +80,13 @@ def key_of(
     """Same key, same results; features are those of the voted items."""
     inputs = order.inputs
     plain = {
-        "dumps": sorted((dump.key, dump.etag) for dump in inputs.dumps),
+        "dumps": sorted(etags_of(inputs.dumps).items()),
         "features": digest_of(features),
         "shared": order.shared and order.shared.rpartition("/")[2],  # its version, not its place
         "settings": settings_digest(order),
         "left_out": left_out,
         "as_of": order.as_of.isoformat() if order.as_of and left_out else None,
-        "truth": sorted((part.key, part.etag) for part in inputs.truth),
+        "truth": sorted(etags_of(inputs.truth).items()),
     }
     return hashlib.sha256(json.dumps(plain | further, sort_keys=True).encode()).hexdigest()
 
@@ -98,6 +108,12 @@ def trained(
         alike=rivals.alike,
         new_items=rivals.new_items,
         suspect=rivals.suspect,
+        judged=rivals.judged,
+        moved=rivals.moved,
+        known=rivals.known,
+        met=rivals.met,
+        merged=rivals.merged,
+        lost_file=rivals.lost_file,
     )
 
 
@@ -165,84 +181,176 @@ class _Rivals:
     champion: Comparison | None = None
     earlier: tuple[tuple[int, int, Comparison], ...] = ()
     lost: tuple[int, ...] = ()
+    judged: VoteTau | None = None
     alike: OrderTau | None = None
     new_items: Comparison | None = None
     suspect: tuple[Sentence, ...] = ()
+    moved: tuple[Sentence, ...] = ()
+    known: int = 0
+    met: int = 0
+    merged: int = 0
+    lost_file: str | None = None
 
 
 def _compared(order: Order, work: Work, place: str) -> _Rivals:
-    """Hold the judge against those of the rivals, on tonight's unseen votes.
+    """Compare the judge with those of the rivals, on tonight's unseen votes.
 
-    A rival's items have the scores that it gave them when it was fitted. Items that are new to it
-    have those of tonight's features, unless these are suspect.
+    A rival's items have the scores that it gave them when it was fitted. Where enough votes are on
+    these, they decide; where not, items that are new to it have the scores that it gives them by
+    tonight's features, unless these are suspect.
     """
     if not order.rivals:
         return _Rivals()
-    rivals = {rival: _judge_of(order, rival) for rival in order.rivals}
-    lost = tuple(rival.version for rival, judge in rivals.items() if judge is None)
-    ours = _judge_at(order, place)
-    if ours is None:
-        return _Rivals(lost=lost)
+    items = work.table.items
+    rivals = {rival: _judge_of(order, rival, items) for rival in order.rivals}
+    lost = {rival: judge for rival, judge in rivals.items() if isinstance(judge, str)}
+    found, earlier = _Rivals(lost=tuple(rival.version for rival in lost)), []
+    found = replace(found, lost_file=next((lost[one] for one in lost if one.champion), None))
+    ours = _judge_at(order, place, work.table.items)
+    if isinstance(ours, str):
+        return found
     scores = scores_of(ours.ranker, work.features)
-    found, earlier = _Rivals(lost=lost), []
-    compared = partial(compare, level=order.gate.confidence)
     for rival, judge in rivals.items():
-        if judge is None:
+        if isinstance(judge, str):
             continue
-        votes = _unseen_by_both(work, judge)
-        known = own_scores(judge.ranker)
-        by_table = _scores_by_table(order, work, judge, votes)
-        suspect = _suspicions(order, work, rival, judge, known, by_table)
-        theirs = known
-        if by_table is not None and not suspect:
-            theirs = pd.concat([known, without_known(by_table, pd.Index(known.index))])
-        comparison = compared(scores, theirs, votes, rng=np.random.default_rng(order.fit.seed))
+        against = _Against.of(order, work, rival, judge)
+        comparison, judged = against.compared(scores)
         if not rival.champion:
             earlier.append((rival.version, rival.nights_ago, comparison))
             continue
-        new = _on_others(votes, pd.Index(known.index))
-        rng = np.random.default_rng(order.fit.seed)
+        known = pd.Index(against.known.index)
         found = replace(
             found,
             champion=comparison,
-            alike=None if suspect else tau_between(scores, theirs),
-            new_items=compared(scores, theirs, new, rng=rng) if len(new) else None,
-            suspect=suspect,
+            judged=judged,
+            alike=tau_between(scores, against.known),
+            new_items=against.on_new_items(scores),
+            suspect=against.suspect,
+            moved=against.moved,
+            known=len(known),
+            met=int(np.count_nonzero(positions(work.table.items, known) >= 0)),
+            merged=int(np.count_nonzero(judge.ids.merged)),
         )
     return replace(found, earlier=tuple(earlier))
 
 
-def _on_others(votes: pd.DataFrame, known: pd.Index[Any]) -> pd.DataFrame:
-    """Votes on items that are not all known."""
+@dataclass(frozen=True, slots=True)
+class _Against:
+    """What one rival says of tonight's unseen votes."""
+
+    order: Order
+    on_known: pd.DataFrame
+    """The votes on items that it knew."""
+    on_new: pd.DataFrame
+    """The others."""
+    known: pd.Series[Any]
+    """Its scores of the items that it knew, when it was fitted."""
+    every: pd.Series[Any]
+    """The same, and those that it gives new items by tonight's features, unless suspect."""
+    suspect: tuple[Sentence, ...]
+    moved: tuple[Sentence, ...]
+
+    @staticmethod
+    def of(order: Order, work: Work, rival: Rival, judge: _Judge) -> _Against:
+        votes = _unseen_by_both(work, judge)
+        known = own_scores(judge.ranker)
+        is_known = _all_among(votes, pd.Index(known.index))
+        on_known, on_new = (pd.DataFrame(votes[mask]) for mask in (is_known, ~is_known))
+        by_table = _scores_by_table(order, work, judge, votes)
+        change = _feature_change(order, work, rival, judge, known, by_table)
+        suspect, every = change.suspicions(order.gate), known
+        if by_table is not None:
+            every = pd.concat([known, without_known(by_table, pd.Index(known.index))])
+        if by_table is not None and rival.champion:
+            own = judge.ranker.scores
+            by_features = own["item"][(own["n_votes"] == 0).to_numpy(np.bool_)]
+            unvoted = on_known[~_all_among(on_known, pd.Index(known.index).difference(by_features))]
+            suspect += _not_predicted(order, every, [pd.DataFrame(unvoted), on_known], on_new)
+        if suspect:
+            every = known
+        return _Against(order, on_known, on_new, known, every, suspect, change.moved)
+
+    def compared(self, scores: pd.Series[Any]) -> tuple[Comparison, VoteTau | None]:
+        """The comparison that decides; and, if it is on a part of the votes, that on all."""
+        whole = self._on(scores, pd.concat([self.on_known, self.on_new]))
+        if self.every is self.known or not len(self.on_new):
+            return whole, None
+        part = self._on(scores, self.on_known)
+        if part.difference.n_votes < self.order.gate.fewest_votes:
+            return whole, None
+        return part, whole.difference
+
+    def on_new_items(self, scores: pd.Series[Any]) -> Comparison | None:
+        return self._on(scores, self.on_new) if len(self.on_new) else None
+
+    def _on(self, scores: pd.Series[Any], votes: pd.DataFrame) -> Comparison:
+        rng = np.random.default_rng(self.order.fit.seed)
+        return compare(scores, self.every, votes, level=self.order.gate.confidence, rng=rng)
+
+
+def _all_among(votes: pd.DataFrame, known: pd.Index[Any]) -> Mask:
+    """Votes whose items are all among these."""
     names = [name for name in VOTED if name in votes]
     every = [positions(known, read_ids(votes[name]).values) >= 0 for name in names]
-    return pd.DataFrame(votes[~np.all(every, axis=0)])
+    return np.asarray(np.all(every, axis=0), np.bool_)
 
 
-def _suspicions(
+def _not_predicted(
+    order: Order, scores: pd.Series[Any], known: list[pd.DataFrame], new: pd.DataFrame
+) -> tuple[Sentence, ...]:
+    """Whether a champion predicts votes on new items far worse than others, or against chance.
+
+    It knows new items by their features alone, so that it is compared with itself on known items
+    that it had no votes on; where these have too few votes tonight, on all that it knew.
+    """
+    rng, level = np.random.default_rng(order.fit.seed), order.gate.confidence
+    enough = [votes for votes in (*known, new) if len(votes) >= order.gate.fewest_votes]
+    if not enough or enough[-1] is not new:
+        return ()
+    tau, before = (
+        tau_with_votes(scores, votes, level=level, rng=rng).deciding for votes in (new, enough[0])
+    )
+    if tau is None or before is None:
+        return ()
+    if len(enough) > 1 and before.value > 0 and tau.high < before.value / 2:
+        said = message(
+            "new_items_not_predicted", count=len(new), tau=tau.value, before=before.value
+        )
+        return (said,)
+    if tau.high < 0:
+        return (message("new_items_against_chance", count=len(new), tau=tau.value),)
+    return ()
+
+
+def _feature_change(
     order: Order,
     work: Work,
     rival: Rival,
     judge: _Judge,
     known: pd.Series[Any],
     by_table: pd.Series[Any] | None,
-) -> tuple[Sentence, ...]:
-    """Why tonight's features cannot be used to score what a rival does not know; else nothing."""
+) -> FeatureChange:
+    """How tonight's features differ from those that a rival was fitted on."""
     if judge.ranker.feature_map is None:
-        return ()
+        return FeatureChange((), (), None)
     if work.features is None:
-        return (message("features_gone"),)
+        return FeatureChange((message("features_gone"),), (), None)
     same = None if by_table is None else tau_between(by_table, known)
-    if not rival.champion:  # the columns are held against the champion's alone: tables are large
-        return FeatureChange((), (), same).suspicions(order.gate)
+    if not rival.champion:  # columns are compared with the champion's alone: tables are large
+        return FeatureChange((), (), same)
     store, key = order.store, f"{rival.place}/{EXAMPLES}"
     try:
         before = table_of(store.read(key), store.address(key))
     except (NotThere, ReadError):
-        return FeatureChange((), (), same).suspicions(order.gate)
-    tonight = _raw_features(order, work)
-    before, tonight = with_one_type([(before, ["item"]), (tonight, ["item"])])
-    return feature_change(before, tonight, same).suspicions(order.gate)
+        return FeatureChange((), (), same)
+    tonight, every = work.features, pd.Index(known.index)
+    if order.reduced:
+        tonight = rows_of(store, order.inputs.features, pd.Index(before["item"]), len(before))
+        every = None
+    if tonight.empty:
+        return FeatureChange((), (), same)
+    before = OtherIds.of(pd.Index(before["item"]), read_ids(tonight["item"]).values).renamed(before)
+    return feature_change(before, tonight, same, every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,17 +363,25 @@ class _Judge:
     """That transform, where it is not tonight's."""
     rule: SplitRule
     """By which votes were kept from it."""
+    ids: OtherIds
+    """Its items, which have tonight's names in the ranker."""
 
 
 def _unseen_by_both(work: Work, judge: _Judge) -> pd.DataFrame:
     """Tonight's votes that neither judge has learnt from; they may have been split otherwise."""
-    if judge.rule == work.rule:
+    items = work.table.items
+    then = judge.ids.names(items)
+    if judge.rule == work.rule and (then == items).all():
         return unseen_votes(work.split)
-    return work.split.kept_from_both(split_votes(work.table, **asdict(judge.rule)))
+    split = split_votes(replace(work.table, items=then), **asdict(judge.rule))
+    unknown = positions(judge.ids.as_tonight.unique(), items) < 0
+    is_new = unknown[work.table.winner] | unknown[work.table.loser]  # it has no votes on them
+    part = np.where(is_new & (split.part == TRAIN), np.int8(UNSEEN), split.part)
+    return work.split.kept_from_both(replace(split, part=part))
 
 
-def _judge_of(order: Order, rival: Rival) -> _Judge | None:
-    """The judge of a rival, None if it is gone or damaged.
+def _judge_of(order: Order, rival: Rival, items: pd.Index[Any]) -> _Judge | str:
+    """The judge of a rival with tonight's ids, or the key of the file that is gone or damaged.
 
     Raises
     ------
@@ -273,27 +389,34 @@ def _judge_of(order: Order, rival: Rival) -> _Judge | None:
         The champion's record cannot be read.
     """
     try:
-        return _judge_at(order, rival.place)
+        return _judge_at(order, rival.place, items)
     except ResultError as error:
         if not rival.champion:
-            return None
+            return f"{rival.place}/{RESULT}"
         damaged = message("champion_record_damaged", version=rival.version, why=error.sentence)
     raise ReadError(damaged)
 
 
-def _judge_at(order: Order, place: str) -> _Judge | None:
+def _judge_at(order: Order, place: str, items: pd.Index[Any]) -> _Judge | str:
+    """The judge of results, with tonight's ids, or the key of the file that it lacks."""
     store = order.store
     where, about = f"{place}/{JUDGE}", f"{place}/{RESULT}"
+    looked_at = where
     try:
         data = store.read(where)
+        looked_at = about
         result = RESULTS.from_bytes(store.read(about), store.address(about))
+        looked_at = where
         if not is_the_one(data, JUDGE, result):
-            return None
+            return where
         ranker = model_from_bytes(data, name=store.address(where))
+        looked_at = f"{result.shared}/transform.npz"
         other = None if result.shared == order.shared else shared_map(store, result.shared)
     except (NotThere, ModelFileError):  # gone, damaged, or of another urlr
-        return None
-    return _Judge(ranker, result.shared, other, result.split)
+        return looked_at
+    ids = OtherIds.of(pd.Index(ranker.scores["item"]), items)
+    ranker = replace(ranker, scores=ids.renamed(ranker.scores, ["score", "effect"]))
+    return _Judge(ranker, result.shared, other, result.split, ids)
 
 
 def _scores_by_table(
@@ -318,7 +441,9 @@ def _change(store: Store, place: str, before: Earlier | None) -> OrderTau | None
         return None
     key = f"{place}/{SCORES}"
     tonight = table_of(store.read(key), store.address(key)).set_index("item")["score"]
-    return tau_between(tonight, before.scores.set_index("item")["score"])
+    ids = OtherIds.of(pd.Index(before.scores["item"]), pd.Index(tonight.index))
+    earlier = ids.renamed(before.scores, ["score"])
+    return tau_between(tonight, earlier.set_index("item")["score"])
 
 
 def _n_new_people(votes: VoteTable, before: Earlier | None) -> int | None:
@@ -336,15 +461,10 @@ def example_rows(order: Order, work: Work, ranker: Ranker) -> bytes:
     items = pd.DataFrame({"item": ranker.scores["item"].head(_N_EXAMPLES)})
     if work.features is None:
         return table_bytes(items, EXAMPLES)
-    return table_bytes(_raw_features(order, work).head(_N_EXAMPLES), EXAMPLES)
-
-
-def _raw_features(order: Order, work: Work) -> pd.DataFrame:
-    """The features as they came; of a table that is reduced for all attributes the first rows."""
-    assert work.features is not None
+    rows = work.features
     if order.reduced:
-        return first_rows(order.store, order.inputs.features[0], _N_EXAMPLES)
-    return work.features
+        rows = rows_of(order.store, order.inputs.features, work.table.items, _N_EXAMPLES)
+    return table_bytes(rows.head(_N_EXAMPLES), EXAMPLES)
 
 
 def shared_map(store: Store, key: str | None) -> FeatureMap | None:

@@ -30,8 +30,8 @@ pytest_plugins = [
     "commands",
 ]
 
-# No clock: test processes share the cores there are. The same examples each time, so that what lands
-# does not depend on luck; `make soak` draws others.
+# No clock: test processes share the cores there are. The same examples each time, so that luck does
+# not decide what lands; `make soak` draws others.
 drawn = os.environ.get("RANDOM_EXAMPLES") == "1"
 settings.register_profile("tests", settings.default, deadline=None, derandomize=not drawn)
 settings.load_profile("tests")

@@ -34,6 +34,8 @@ class Ballots:
     """(n_rows,) row of the input."""
     n_odd_names: int
     """Votes whose annotator is neither text nor a whole number, and counts as none."""
+    n_odd_sides: int
+    """Votes that say what was on the left, and it is neither of their items."""
 
     @property
     def has_sides(self) -> bool:
@@ -56,11 +58,12 @@ def ballots_of(votes: VoteTable) -> Ballots:
     tie = votes.status[place] == TIE
     frame = votes.frame
     annotator, names, n_odd = _annotators(frame, place)
+    side, n_odd_sides = _sides(votes, place)
     rows = Comparisons(
         winner=votes.winner[place],
         loser=votes.loser[place],
         target=np.where(tie, 0.5, 1.0),
-        side=_sides(votes, place),
+        side=side,
         features=np.zeros((len(votes.items), 0)),
     )
     seconds = None
@@ -71,7 +74,14 @@ def ballots_of(votes: VoteTable) -> Ballots:
         column = pd.to_numeric(column, errors="coerce")
         seconds = column.to_numpy(np.float64, na_value=np.nan)
         seconds = np.where(np.isfinite(seconds) & (seconds >= 0), seconds, np.nan)
-    return Ballots(rows, votes.weight[place], tie, annotator, names, seconds, place, n_odd)
+    return Ballots(
+        rows, votes.weight[place], tie, annotator, names, seconds, place, n_odd, n_odd_sides
+    )
+
+
+def names_of(votes: VoteTable) -> pd.Index[Any]:
+    """Who cast the votes that count."""
+    return _annotators(votes.frame, np.flatnonzero(votes.winner >= 0))[1]
 
 
 def _annotators(frame: pd.DataFrame, place: Ints) -> tuple[Codes, pd.Index[Any], int]:
@@ -86,14 +96,15 @@ def _annotators(frame: pd.DataFrame, place: Ints) -> tuple[Codes, pd.Index[Any],
     return number[ids.codes], names, int(np.count_nonzero(ids.unusable))
 
 
-def _sides(votes: VoteTable, place: Ints) -> Floats:
+def _sides(votes: VoteTable, place: Ints) -> tuple[Floats, int]:
     """1 where the winner was shown on the left, -1 on the right, 0 where that is not known.
 
-    `left` holds the id of an item or, where the votes have item_a and item_b, a or b.
+    And how often that is because another item is named. `left` holds the id of an item or, where
+    the votes have item_a and item_b, a or b.
     """
     frame = votes.frame
     if "left" not in frame.columns:
-        return np.zeros(place.size)
+        return np.zeros(place.size), 0
     column = frame["left"].iloc[place]
     ids = read_coded_ids(column)
     item = np.append(positions(votes.items, ids.values), -1)[ids.codes]
@@ -105,4 +116,5 @@ def _sides(votes: VoteTable, place: Ints) -> Floats:
         a_or_b = (left == OUTCOMES.index("a")) | (left == OUTCOMES.index("b"))
         won = np.where(b_won, left == OUTCOMES.index("b"), left == OUTCOMES.index("a"))
         on_left, known = np.where(known, on_left, won), known | a_or_b
-    return np.where(known, np.where(on_left, 1.0, -1.0), 0.0)
+    odd = int(np.count_nonzero(~known & ~(ids.missing | ids.empty)))
+    return np.where(known, np.where(on_left, 1.0, -1.0), 0.0), odd

@@ -43,6 +43,7 @@ def default_ranker(
         graph,
         votes=read,
         people=ballots.names,
+        known=None if table is None else table.items,
         ranked=graph if table is None else graph.with_features(features),
         columns=None if table is None else column_problems(values, table.columns),
         ignored=() if table is None else table.ignored,
@@ -53,6 +54,8 @@ def default_ranker(
     remarks: list[Finding] = []
     if ballots.n_odd_names:
         remarks.append(Finding("warning", message("odd_annotators", count=ballots.n_odd_names)))
+    if ballots.n_odd_sides:
+        remarks.append(Finding("warning", message("odd_sides", count=ballots.n_odd_sides)))
     folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
     begun = begin(ballots, feature_map, values, folds, settings, seed, progress=progress)

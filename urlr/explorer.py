@@ -21,6 +21,7 @@ from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
+from urlr.votes import voted_ids
 
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 """Tried beside the one that was chosen."""
@@ -92,7 +93,7 @@ def explore(
     shares = np.unique([*SHARES, chosen])
     rng = np.random.default_rng(settings.seed)
     with threadpool_limits(limits=1):
-        table = None if features is None else feature_table(features)
+        table = None if features is None else feature_table(features, known=voted_ids(train))
         read = read_votes(sampled(train, MOST_VOTES, rng), table, settings)
         judged = judgement_of(read, table, settings, furthest=float(shares[-1]), like=like)
         asked = read_votes(held_out, table, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from urlr.errors import FeatureError
 from urlr.ids import read_ids, shown_some
 from urlr.messages import message
 from urlr.sentence import Sentence
+from urlr.spelling import clean_column, needless_points, with_known_names
 from urlr.steps import Impute, Standardise
 
 _PAIRS_LIMIT = 2000
@@ -48,7 +49,7 @@ class FeatureTable:
         )
 
 
-def feature_table(features: pd.DataFrame) -> FeatureTable:
+def feature_table(features: pd.DataFrame, *, known: Iterable[Any] = ()) -> FeatureTable:
     """Read a DataFrame of features.
 
     Parameters
@@ -57,6 +58,8 @@ def feature_table(features: pd.DataFrame) -> FeatureTable:
         One row per item. Ids are in a column `item` or, without one, in the index. Truth values
         become 0 and 1; a column `embedding` of equally long lists becomes `embedding_0`,
         `embedding_1`, ...; columns of text or anything else are ignored and listed.
+    known
+        Ids read before that the items are to be found among, or that are looked up here.
 
     Raises
     ------
@@ -69,9 +72,10 @@ def feature_table(features: pd.DataFrame) -> FeatureTable:
     if features.empty:
         n_rows, n_columns = features.shape
         raise FeatureError(message("empty_features", n_rows=n_rows, n_columns=n_columns))
+    features = with_known_names(features, ("item", "embedding"))
     names = [str(name) for name in features.columns]
     _refuse_repeated(names)
-    items = _item_ids(features, names)
+    items = _item_ids(features, names, known)
 
     pieces: list[tuple[list[str], pd.Series[Any] | Floats]] = []
     ignored: list[str] = []
@@ -218,12 +222,18 @@ def _refuse_repeated(names: list[str]) -> None:
         raise FeatureError(message("repeated_columns", count=len(repeated), names=repeated))
 
 
-def _item_ids(features: pd.DataFrame, names: list[str]) -> pd.Index[Any]:
+def item_column(features: pd.DataFrame) -> pd.Series[Any]:
+    """The ids of a feature table as they came: its column `item`, or else its index."""
+    named = with_known_names(features, ("item",))
+    return named["item"] if "item" in named else pd.Series(features.index)
+
+
+def _item_ids(features: pd.DataFrame, names: list[str], known: Iterable[Any]) -> pd.Index[Any]:
     n = len(features)
     index = features.index
     if "item" in names:
         source = "column `item`"
-        ids = read_ids(features.iloc[:, names.index("item")])
+        given = features.iloc[:, names.index("item")]
     elif (
         isinstance(index, pd.RangeIndex)
         and (index.start, index.step) == (0, 1)
@@ -232,7 +242,8 @@ def _item_ids(features: pd.DataFrame, names: list[str]) -> pd.Index[Any]:
         raise FeatureError(message("features_of_unnamed_items", n_rows=n))
     else:
         source = "index"
-        ids = read_ids(index)
+        given = pd.Series(index)
+    ids = read_ids(clean_column(given, points=needless_points([given], known))[0])
     for mask, what in (
         (ids.missing, message("no_id")),
         (ids.empty, message("empty_id")),

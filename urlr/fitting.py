@@ -10,14 +10,15 @@ from threadpoolctl import threadpool_limits
 from urlr.arrays import Progress, no_progress
 from urlr.default import default_ranker
 from urlr.errors import VoteError
-from urlr.features import FeatureTable, feature_table
+from urlr.features import FeatureTable, feature_table, item_column
 from urlr.messages import message
 from urlr.paper import paper_ranker
 from urlr.path import Solver
 from urlr.ranker import Ranker
 from urlr.ranking import Ranking
 from urlr.settings import FitSettings, Method, OutlierSpace, Prune
-from urlr.votes import VoteTable, vote_table
+from urlr.spelling import with_known_names
+from urlr.votes import COLUMNS, VoteTable, vote_table, voted_ids, with_clean_ids
 
 
 def fit(
@@ -95,14 +96,25 @@ def fit(
     # One thread: the same bytes on every machine, and no fight between small matrix products.
     with threadpool_limits(limits=1):
         progress("reading votes", 0.0)
-        table = None if features is None else feature_table(features)
-        known = None if table is None else table.items
+        table, known = None, None
+        if features is not None:
+            votes = _in_one_spelling(votes, features)
+            table = feature_table(features, known=voted_ids(votes))
+            known = table.items
         read = vote_table(votes, known_items=known, ties=settings.ties)
         _check_any_features(read, table)
         make = default_ranker if method == "robust" else paper_ranker
         ranker = make(read, table, settings, progress)
         progress("done", 1.0)
         return ranker
+
+
+def _in_one_spelling(votes: Any, features: Any) -> Any:
+    """The votes with their ids read as those of the features will be."""
+    for table in (votes, features):
+        if not isinstance(table, pd.DataFrame) or not table.columns.is_unique:
+            return votes  # refused soon
+    return with_clean_ids(with_known_names(votes, COLUMNS), beside=[item_column(features)])
 
 
 def _check_any_features(read: VoteTable, table: FeatureTable | None) -> None:

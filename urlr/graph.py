@@ -16,7 +16,7 @@ from urlr.ids import positions
 from urlr.messages import message
 from urlr.sentence import Sentence
 from urlr.spaces import original_space
-from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table
+from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table, voted_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def comparison_graph(
     """
     if features is None:
         return graph_of(votes if isinstance(votes, VoteTable) else vote_table(votes))
-    table = feature_table(features)
+    table = feature_table(features, known=voted_ids(votes))
     read = votes if isinstance(votes, VoteTable) else vote_table(votes, known_items=table.items)
     graph = graph_of(read)
     values = table.values[positions(table.items, graph.items)]

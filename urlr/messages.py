@@ -258,6 +258,12 @@ MESSAGES = {
         "The votes split the items into {count:,} groups that were never compared with each other "
         "(sizes {sizes:some 5}; a smallest one holds {smallest:some})."
     ),
+    "stray_votes": (
+        "{count:# vote is|votes are} on items apart from the largest group ({rows}{more}). Look "
+        "there for totals and misspelled ids."
+    ),
+    "row_of_votes": "row {row}",
+    "row_of_file": "row {row:shown} of {path:shown 200}",
     "groups_never_compared": (
         "{split} Without features nothing says how the groups compare. Collect votes between them, "
         "rank each on its own, or give item features."
@@ -282,6 +288,11 @@ MESSAGES = {
         "Only {count:,} of {n_items:# item} both win and lose: how well votes are foretold then "
         "says nothing. Are ids written in two ways, or are winners compared with losers alone?"
     ),
+    "guessed_votes": (
+        "Whether an item mostly wins or mostly loses predicts nearly every vote (tau {tau:.2f}): "
+        "how well votes are predicted then says nothing. Are good items compared with bad ones "
+        "alone, or all with the same few?"
+    ),
     "votes_per_item": (
         "Votes per item: {middle:,} in the middle, {low:,} to {high:,} over {n_items:# item}."
     ),
@@ -298,6 +309,14 @@ MESSAGES = {
         "compare is not known. Prune less, or give features."
     ),
     # --- default
+    "odd_sides": (
+        "{count:# vote names|votes name} in `left` neither of the two items; what was on the left "
+        "is not known there."
+    ),
+    "alike_features": (
+        "{count:# item} of votes that were rejected for want of features look like items that have "
+        "features: {sets:some}. If they are the same, correct the export."
+    ),
     "odd_annotators": (
         "{count:# vote names an|votes name an} annotator by neither text nor a whole number; they "
         "count as nameless."

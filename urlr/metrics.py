@@ -17,6 +17,7 @@ from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import ArgumentError, VoteError
 from urlr.ids import positions, read_ids
 from urlr.messages import message
+from urlr.spelling import clean_column
 from urlr.votes import OUTCOMES, read_outcomes
 
 Weigh = Literal["votes", "annotators"]
@@ -203,7 +204,8 @@ def _weights(decisive: pd.DataFrame, weigh: Weigh) -> Floats:
         return weights
     if "annotator" not in decisive.columns:
         raise VoteError(message("no_annotators"))
-    codes, _ = pd.factorize(decisive["annotator"], use_na_sentinel=False)
+    people, _ = clean_column(decisive["annotator"])
+    codes, _ = pd.factorize(people, use_na_sentinel=False)
     total = np.bincount(codes, weights)[codes]
     return np.divide(weights, total, out=np.zeros(n_votes), where=total > 0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from urlr.arrays import Floats, Mask, Progress
-from urlr.ballots import ballots_of
+from urlr.ballots import ballots_of, names_of
 from urlr.errors import ArgumentError, FeatureError, VoteError
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import ComparisonGraph, graph_of, nothing_counts
@@ -71,6 +71,8 @@ def paper_fit(
         search,
         votes=rows,
         ranked=fitted,
+        people=names_of(rows) if isinstance(rows, VoteTable) else None,
+        known=None if table is None else table.items,
         columns=None if ranking_map is None else column_problems(values, ranking_map.columns),
         ignored=() if table is None else table.ignored,
     )

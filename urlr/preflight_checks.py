@@ -25,8 +25,17 @@ FEW_VOTES = 3
 """Items with fewer votes than this are counted and reported."""
 LEAST_MIXED = 0.2
 """Items that both win and lose, of those that would, below which held-out votes show nothing."""
+MOST_STRAY = 0.1
+"""Share of the votes up to which those apart from the largest group are named by their rows."""
+_MOST_PLACES = 3
 _FEWEST_MIXED = 5.0
 """Items that should both win and lose for their lack to mean anything."""
+MOST_GUESSED = 0.8
+"""Tau of a mere guess with the votes above which held-out votes show nothing; see `guessed_tau`."""
+_FEWEST_PAIRS = 20
+"""Pairs below which a guess may be right by luck."""
+_ENOUGH_EDGES = 1 << 20
+"""Edges that a guess is tried on, about, where there are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ def preflight(
     *,
     votes: VoteTable | Accounts | None = None,
     people: pd.Index[Any] | None = None,
+    known: pd.Index[Any] | None = None,
     ranked: ComparisonGraph | None = None,
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),
@@ -86,6 +96,8 @@ def preflight(
         The rows it was made of, for those that do not count.
     people
         Who cast them, if that is known.
+    known
+        Items with features.
     ranked
         The same edges with the features of the ranking function, if these are others.
     columns
@@ -111,11 +123,16 @@ def preflight(
         say("refusal", message("groups_never_compared", split=split))
     elif split:
         say("warning", message("groups_by_features", split=split))
+    if split and isinstance(votes, VoteTable) and (stray := _stray_rows(graph, votes)):
+        say("refusal" if findings[-1].level == "refusal" else "warning", stray)
     level: Level = "refusal" if any(one.level == "refusal" for one in findings) else "warning"
     respelled = {} if votes is None else votes.respelled
     names = pd.Index([]) if people is None else people
     for text in spelling_remarks(respelled, graph.items, names):
         say(level, text)
+    without = votes.without_features if isinstance(votes, VoteTable) else pd.Index([])
+    if known is not None and (sets := _alike(without, known)):
+        say("warning", message("alike_features", count=len(sets), sets=sets))
     if isinstance(votes, VoteTable) and (unknown := votes.unknown):
         say("note", message("unknown_columns", count=len(unknown), names=unknown))
     if one_sided := _one_sided(graph):
@@ -170,11 +187,20 @@ _RESPELLED = {
 }
 
 
-def _alike(ids: pd.Index[Any]) -> list[str]:
-    """Ids that look alike, set by set, text in quotes so that the difference is seen."""
+def _alike(ids: pd.Index[Any], others: pd.Index[Any] | None = None) -> list[str]:
+    """Ids that look alike, set by set, text in quotes so that the difference is seen.
+
+    Where there are others, only sets of both.
+    """
+    if others is not None and not len(ids):
+        return []
+    groups = alike(ids if others is None else [*ids, *others])
+    if others is not None:
+        own = set(ids)
+        groups = [group for group in groups if own & {*group} and not own >= {*group}]
     return [
         " and ".join(f'"{shown(one)}"' if isinstance(one, str) else str(one) for one in group)
-        for group in alike(ids)
+        for group in groups
     ]
 
 
@@ -199,6 +225,19 @@ def _components(graph: ComparisonGraph) -> tuple[int, Sentence | None]:
         sizes=[f"{size:,}" for size in sorted(sizes.tolist(), reverse=True)],
         smallest=graph.items[labels == int(np.argmin(sizes))].tolist(),
     )
+
+
+def _stray_rows(graph: ComparisonGraph, votes: VoteTable) -> Sentence | None:
+    """Which few votes, such as totals below a table, are on items apart from the largest group."""
+    labels = graph.components()
+    largest = int(np.argmax(np.bincount(labels)))
+    edge = graph.edge_of_row
+    rows = np.flatnonzero((edge >= 0) & (labels[graph.winner[edge]] != largest))
+    if not 0 < rows.size <= MOST_STRAY * np.count_nonzero(edge >= 0):
+        return None
+    places = [votes.place(row) for row in rows[:_MOST_PLACES]]
+    more = ", ..." if rows.size > len(places) else ""
+    return message("stray_votes", count=rows.size, rows=", ".join(places), more=more)
 
 
 def _unresolvable(graph: ComparisonGraph) -> Sentence | None:
@@ -256,6 +295,31 @@ def mixed_share(wins: npt.NDArray[Any], losses: npt.NDArray[Any]) -> float | Non
     return float(np.count_nonzero((wins > 0) & (losses > 0)) / expected)
 
 
+def guessed_tau(
+    winner: npt.NDArray[Any], loser: npt.NDArray[Any], n_votes: npt.NDArray[Any] | None = None
+) -> float | None:
+    """Kendall's tau with decided votes of a mere guess: winners beat losers.
+
+    For each pair both items are looked up in their votes on other pairs: what mostly wins there
+    beats what does not, and that beats what mostly loses. Where pairs are drawn at random this
+    reaches 0.5, however good the votes are, because half of them are between two items of a kind.
+    It comes near the 1 of a perfect ranking where good items are compared with bad ones alone, or
+    all with one that always wins: then hardly a vote could surprise. None with too few pairs.
+    """
+    if n_votes is None:
+        n_votes = np.ones(len(winner))
+    low, high = np.minimum(winner, loser), np.maximum(winner, loser)
+    n_items = int(high.max(initial=-1)) + 1
+    pairs, pair = np.unique(low.astype(np.int64) * n_items + high, return_inverse=True)
+    if len(pairs) < _FEWEST_PAIRS:
+        return None
+    for_low = np.where(winner == low, n_votes, -n_votes)
+    net = np.bincount(low, for_low, n_items) - np.bincount(high, for_low, n_items)
+    own = np.bincount(pair, for_low)[pair]
+    guess = np.sign(np.sign(net[low] - own) - np.sign(net[high] + own))
+    return float((guess @ for_low) / n_votes.sum())
+
+
 def _one_sided(graph: ComparisonGraph) -> Sentence | None:
     decided = graph.target > 0
     wins, losses = (
@@ -264,7 +328,12 @@ def _one_sided(graph: ComparisonGraph) -> Sentence | None:
     )
     share = mixed_share(wins, losses)
     if share is None or share >= LEAST_MIXED:
-        return None
+        some = slice(None, None, max(1, graph.n_edges // _ENOUGH_EDGES))
+        sides = (graph.winner, graph.loser, graph.n_votes)
+        tau = guessed_tau(*(side[some][decided[some]] for side in sides))
+        if tau is None or tau <= MOST_GUESSED:
+            return None
+        return message("guessed_votes", tau=tau)
     n_mixed = int(np.count_nonzero((wins > 0) & (losses > 0)))
     return message("one_sided_items", count=n_mixed, n_items=graph.n_items)
 

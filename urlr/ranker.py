@@ -134,7 +134,7 @@ class Ranker:
         """
         if self.feature_map is None:
             raise FeatureError(message("model_without_features", n_items=len(self.scores)))
-        table = feature_table(features)
+        table = feature_table(features, known=self.scores["item"])
         scores = self.feature_map.map(self.feature_map.select(table)) @ self.coefficients
         known = positions(pd.Index(self.scores["item"]), table.items)
         effect = np.append(self.scores["effect"].to_numpy(np.float64), 0.0)[known]

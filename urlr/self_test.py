@@ -23,7 +23,7 @@ from urlr.messages import message
 from urlr.ranker import Ranker
 from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.settings import FitSettings
-from urlr.votes import VoteTable
+from urlr.votes import VoteTable, voted_ids
 
 SHARE = 0.05
 """Of the decided votes that are turned around."""
@@ -90,7 +90,7 @@ def self_test(
             message("flipped_share_out_of_range", share=share, largest=_LARGEST_SHARE)
         )
     with threadpool_limits(limits=1):
-        table = None if features is None else feature_table(features)
+        table = None if features is None else feature_table(features, known=voted_ids(votes))
         read = read_votes(sampled(votes, MOST_VOTES, rng), table, settings)
         ballots = ballots_of(read)
         return _tested(read, table, settings, ballots, _drawn(ballots, share, rng), like)

@@ -2,8 +2,9 @@
 
 White space around an id, control characters, marks of text direction, soft hyphens, byte-order
 marks and zero-width spaces do not distinguish ids, and neither does the Unicode normal form:
-each id is read in NFC and without them. `20.0` is `20` in a column of text that otherwise holds
-whole numbers only, because that is what pandas writes for a column of them with one gap. Joiners
+each id is read in NFC and without them. `20.0` is `20` where the texts otherwise are whole numbers
+only, because that is what pandas writes for a column of them with one gap. That is decided once,
+over all columns of a table that name the same things: a part of them may lack the `3.5`. Joiners
 stay, which some languages and many emoji need, and so does case; ids that differ by such things
 alone are two, and are counted as alike.
 """
@@ -25,29 +26,48 @@ _NOTHING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 """Characters that nobody sees and no language needs."""
-_JOINERS = re.compile("[\u034f\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\\s]")
+_JOINERS = re.compile(
+    "[\u034f\u115f\u1160\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e01ef\\s]"
+)
 _WHOLE = re.compile(r"(-?[1-9][0-9]*|0)(\.0+)?")
+_POINTED = re.compile(r"-?[0-9]+\.[0-9]+")
 _ODD_BYTES = np.ones(256, np.bool_)
 _ODD_BYTES[0x21:0x7F] = False
 _ODD_BYTES[ord(".")] = True
 
 
-def cleaned(texts: Sequence[str]) -> list[str]:
-    """The distinct texts of a column as ids, in their order."""
+def cleaned(texts: Sequence[str], *, points: bool = False) -> list[str]:
+    """The distinct texts of a column as ids, in their order; `points`: whole numbers lose `.0`."""
     clean = [_clean(text) for text in texts]
-    if any("." in text for text in clean):
-        whole = [_WHOLE.fullmatch(text) for text in clean if text]
-        if all(whole):
-            return [text.partition(".")[0] for text in clean]
-    return clean
+    return [_without_point(text) for text in clean] if points else clean
 
 
-def clean_column(column: pd.Series[Any]) -> tuple[pd.Series[Any], Mask]:
-    """A column with each id in its one spelling, and the rows in which it had another."""
+def needless_points(columns: Iterable[pd.Series[Any]], known: Iterable[Any] = ()) -> bool:
+    """Whether `20.0` is `20` in these columns: all their texts are whole numbers.
+
+    `known` are ids read before that name the same things: where one has a point, the columns keep
+    theirs.
+    """
+    pointed = False
+    for column in columns:
+        for text in _distinct_texts(column):
+            text = _clean(text)
+            if text and not _WHOLE.fullmatch(text):
+                return False
+            pointed |= "." in text
+    return pointed and not any(isinstance(one, str) and _POINTED.fullmatch(one) for one in known)
+
+
+def clean_column(column: pd.Series[Any], *, points: bool = False) -> tuple[pd.Series[Any], Mask]:
+    """A column with each id in its one spelling, and the rows in which it had another.
+
+    `points`: whole numbers lose their `.0`, see `needless_points`.
+    """
     kind = column.dtype
     if isinstance(kind, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
-        names, changed = clean_column(pd.Series(categorical.categories))
+        names, changed = clean_column(pd.Series(categorical.categories), points=points)
         if not changed.any():
             return column, np.zeros(len(column), np.bool_)
         codes = categorical.codes
@@ -65,7 +85,7 @@ def clean_column(column: pd.Series[Any]) -> tuple[pd.Series[Any], Mask]:
         texts = list(found)
     else:
         return column, np.zeros(len(column), np.bool_)
-    clean = cleaned(texts)
+    clean = cleaned(texts, points=points)
     changed = np.array([*(one != other for one, other in zip(texts, clean, strict=True)), False])
     rows = changed[codes]
     if not rows.any():
@@ -107,6 +127,21 @@ def _clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text.strip(" ")
     return unicodedata.normalize("NFC", _NOTHING.sub("", text)).strip()
+
+
+def _without_point(text: str) -> str:
+    return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
+
+
+def _distinct_texts(column: pd.Series[Any]) -> Iterable[str]:
+    """The texts of a column that may be more than plain ones, each once."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return [one for one in pd.Categorical(column).categories if isinstance(one, str)]
+    if isinstance(column.dtype, pd.StringDtype):
+        return list(column.dropna().unique())
+    if column.dtype.kind == "O":
+        return list(dict.fromkeys(value for value in column if isinstance(value, str)))
+    return ()
 
 
 def _likeness(text: str) -> str:

@@ -38,7 +38,7 @@ from urlr.refit import refit
 from urlr.rejudging import read_votes, sampled
 from urlr.robust import limit_for
 from urlr.sentence import Sentence, made
-from urlr.votes import VoteTable
+from urlr.votes import VoteTable, voted_ids
 
 TIMES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Numbers of votes at which reliability is foretold, times those there are."""
@@ -106,7 +106,7 @@ def enough_votes(
     """
     with threadpool_limits(limits=1):
         try:
-            table = None if features is None else feature_table(features)
+            table = None if features is None else feature_table(features, known=voted_ids(votes))
             n_rows = len(votes.frame if isinstance(votes, VoteTable) else votes)
             read = read_votes(sampled(votes, _MOST_VOTES, rng), table, ranker.settings)
             ballots = ballots_of(read)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import VoteError
 from urlr.ids import CodedIds, positions, read_coded_ids, sorted_uniques
 from urlr.messages import message
-from urlr.spelling import clean_column, with_known_names
+from urlr.sentence import Sentence
+from urlr.spelling import clean_column, cleaned, needless_points, with_known_names
 
 USED, TIE, SKIPPED, REJECTED = range(4)
 STATUSES = ("used", "tie", "skipped", "rejected")
@@ -44,13 +47,13 @@ COLUMNS = (
     *("left", "seconds", "attribute"),
 )
 """Columns of votes that mean something, all but the items optional."""
+VOTED = ("winner", "loser", "item_a", "item_b")
+"""Columns of votes that name items."""
 RESPELLED = "respelled_ids"
-"""A column beside the votes that holds, as bits, which ids of a row had another spelling."""
-_SPELLED = {
-    1: ("winner", "loser", "item_a", "item_b", "left"),
-    2: ("annotator",),
-    4: ("vote_id",),
-}
+"""A column beside the votes, of bytes: their ids have been read. Its bits tell which ids of a row
+had another spelling, and which rows repeat the names of the columns."""
+_SPELLED = {1: (*VOTED, "left"), 2: ("annotator",), 4: ("vote_id",)}
+_IS_HEADER = 8
 _OURS = {*COLUMNS, RESPELLED, "dump", "row", "dump_given", "row_given"}
 """The columns that mean something, and those that tell where a vote comes from."""
 _NAMED = {1: "item", 2: "annotator", 4: "vote_id"}
@@ -113,6 +116,15 @@ class VoteTable:
         return [str(name) for name in self.frame.columns if name not in _OURS]
 
     @property
+    def without_features(self) -> pd.Index[Any]:
+        """The distinct items of votes that were rejected because an item has no features."""
+        rows = self.reason == _FEATURES
+        every = [read_coded_ids(names[rows]) for names in self.names()] if rows.any() else []
+        found = [ids.values.take(np.unique(ids.codes[ids.codes >= 0])) for ids in every]
+        distinct: pd.Index[Any] = pd.Index(pd.unique(np.array([*chain(*found)], object)))
+        return distinct
+
+    @property
     def rejected(self) -> pd.DataFrame:
         """The rejected rows as they came, with a `reason`; one of their own is `reason_given`."""
         rows = self.status == REJECTED
@@ -121,6 +133,13 @@ class VoteTable:
         if "reason" in kept:  # the voters' own column of that name is not to be lost
             kept = kept.rename(columns={"reason": "reason_given"})
         return kept.assign(reason=reason.to_numpy())
+
+    def place(self, position: int) -> Sentence:
+        """Where a row comes from, counted from 1 below the header."""
+        row = self.frame.iloc[position]
+        if {"dump", "row"} <= set(self.frame.columns):
+            return message("row_of_file", row=row["row"], path=row["dump"])
+        return message("row_of_votes", row=int(position) + 1)
 
     def names(self) -> tuple[pd.Series[Any], pd.Series[Any]]:
         """Winner and loser of each row as they came (`item_a` and `item_b` of undecided rows)."""
@@ -216,7 +235,7 @@ def vote_table(
     if isinstance(votes, pd.DataFrame):
         votes = with_known_names(votes, COLUMNS)
     _check_columns(votes)
-    votes = with_clean_ids(votes)
+    votes = with_clean_ids(votes, known=() if known_items is None else known_items)
     n = len(votes)
     reason = np.zeros(n, np.int8)
 
@@ -226,7 +245,7 @@ def vote_table(
 
     tie = np.zeros(n, np.bool_)
     swap = np.zeros(n, np.bool_)
-    reject(_headers(votes), _HEADER)
+    reject(header_rows(votes), _HEADER)
     decisive = "winner" in votes
     first = read_coded_ids(votes["winner" if decisive else "item_a"])
     second = read_coded_ids(votes["loser" if decisive else "item_b"])
@@ -273,40 +292,89 @@ def vote_table(
     return VoteTable(items, winner, loser, weight, status, reason, votes.copy(deep=False))
 
 
-def with_clean_ids(votes: pd.DataFrame) -> pd.DataFrame:
-    """The votes, their ids in one spelling; where any had another, a column tells in which rows."""
+def with_clean_ids(
+    votes: pd.DataFrame,
+    *,
+    known: Iterable[Any] = (),
+    beside: Sequence[pd.Series[Any]] = (),
+) -> pd.DataFrame:
+    """The votes, their ids in one spelling, with a column that tells which had another.
+
+    Votes that have the column are as they are: what is some of them was read among all.
+
+    Parameters
+    ----------
+    known
+        Items read before.
+    beside
+        Columns of other tables that name items and are yet to be read, in the same spelling.
+    """
+    if RESPELLED in votes:
+        if votes[RESPELLED].dtype == np.uint8:
+            return votes
+        votes = votes.rename(columns={RESPELLED: f"{RESPELLED}_given"})
+    headers = _headers(votes)
+    bits = np.where(headers, np.uint8(_IS_HEADER), np.uint8(0))
     changed: dict[str, Any] = {}
-    bits = _respelled_bits(votes)
     for bit, names in _SPELLED.items():
-        for name in (name for name in names if name in votes):
-            column, rows = clean_column(votes[name])
-            if rows.any():
-                changed[name] = column
+        there = {name: votes[name] for name in names if name in votes}
+        deciding = [column for name, column in there.items() if name != "left"]  # it may say a or b
+        if headers.any():
+            deciding = [column[~headers] for column in deciding]
+        if bit == 1:
+            points = needless_points([*deciding, *beside], known)
+        else:
+            points = needless_points(deciding)
+        for name, column in there.items():
+            clean, rows = clean_column(_whole(column), points=points)
+            if clean is not column:
+                changed[name] = clean
                 bits[rows] |= bit
-    return votes.assign(**changed, **{RESPELLED: bits}) if changed else votes
+    return votes.assign(**changed, **{RESPELLED: bits})
+
+
+def voted_ids(votes: pd.DataFrame | VoteTable) -> Iterable[Any]:
+    """The items that votes name, some of them more than once."""
+    if isinstance(votes, VoteTable):
+        return votes.items
+    names = [name for name in VOTED if list(votes).count(name) == 1]
+    return (one for name in names for one in votes[name].unique())
+
+
+def header_rows(votes: pd.DataFrame) -> Mask:
+    """Rows that repeat the names of the columns, of votes whose ids have been read."""
+    found: Mask = (votes[RESPELLED].to_numpy(np.uint8) & _IS_HEADER) > 0
+    return found
 
 
 def _headers(votes: pd.DataFrame) -> Mask:
     """Rows that repeat the names of the columns, as in files that were put together."""
-    names = [name for name in ("winner", "loser", "item_a", "item_b") if name in votes]
-    if any(pd.api.types.is_numeric_dtype(votes[name].dtype) for name in names):
+    names = [name for name in VOTED if name in votes]
+    if not names or any(pd.api.types.is_numeric_dtype(votes[name].dtype) for name in names):
         return np.zeros(len(votes), np.bool_)
-    said = [
-        votes[name].isin([name, name.capitalize(), name.title(), name.upper()]) for name in names
-    ]
-    found: Mask = np.logical_and.reduce([column.to_numpy(np.bool_) for column in said])
+    found: Mask = np.logical_and.reduce(
+        [votes[name].isin(_spellings(name)).to_numpy(np.bool_) for name in names]
+    )
     return found
 
 
-def _respelled_bits(votes: pd.DataFrame) -> npt.NDArray[np.uint8]:
-    """(n_rows,) which ids of each row had another spelling; files without any lack the column."""
-    if RESPELLED not in votes:
-        return np.zeros(len(votes), np.uint8)
-    return votes[RESPELLED].fillna(0).to_numpy(np.uint8, copy=True)
+def _spellings(name: str) -> list[str]:
+    """How people write the name of a column."""
+    forms = [name.replace("_", sign) for sign in ("_", " ", "-", "")]
+    return [way for form in forms for way in (form, form.upper(), form.title(), form.capitalize())]
+
+
+def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Whole numbers that a gap made fractions of, as whole numbers."""
+    if column.dtype.kind != "f" or not column.notna().any():
+        return column
+    numbers = column.to_numpy(np.float64, na_value=np.nan)
+    whole = np.isnan(numbers) | ((np.trunc(numbers) == numbers) & (np.abs(numbers) < 2.0**53))
+    return column.astype("Int64") if whole.all() else column
 
 
 def _respelled(votes: pd.DataFrame) -> dict[str, int]:
-    bits = _respelled_bits(votes)
+    bits = votes[RESPELLED].to_numpy(np.uint8)
     counts = {named: int(np.count_nonzero(bits & bit)) for bit, named in _NAMED.items()}
     return {named: count for named, count in counts.items() if count}
 
@@ -347,17 +415,15 @@ def read_outcomes(column: pd.Series[Any]) -> Bytes:
     if column.dtype == object:  # anything at all may be in there, lists too
         column = column.map(lambda value: value if isinstance(value, str) else None)
     codes, uniques = pd.factorize(column)
-    known = [
-        OUTCOMES.index(text) if (text := str(value).strip().lower()) in OUTCOMES else -1
-        for value in uniques
-    ]
+    words = [word.lower() for word in cleaned([str(value) for value in uniques])]
+    known = [OUTCOMES.index(word) if word in OUTCOMES else -1 for word in words]
     return np.array([*known, -1], np.int8)[codes]
 
 
 def _check_columns(votes: pd.DataFrame) -> None:
     if not isinstance(votes, pd.DataFrame):
         raise VoteError(message("votes_not_a_table", kind=type(votes).__name__))
-    names = [str(name) for name in votes.columns]
+    names = [str(name) for name in votes.columns if name != RESPELLED]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise VoteError(message("repeated_vote_columns", names=twice))

@@ -30,7 +30,7 @@ from tasks.cluster.orders import (
     packed,
     work_error,
 )
-from tasks.cluster.preparing import have_imported, import_no_more, other_code
+from tasks.cluster.preparing import codes_of, have_imported, import_no_more
 from tasks.cluster.seats import Seat, Seats
 from tasks.cluster.worker import Failure, carried_out
 from tasks.messages import message
@@ -49,6 +49,8 @@ _TICK = 0.25
 """Seconds after which whoever waits looks whether it should stop."""
 _REREAD = 5.0
 """Seconds between two looks at who is there; news of it comes at once, but may be missed."""
+_LOOK = 0.02
+"""Seconds between two looks at whether all workers have told which urlr they have."""
 _GRACE = 0.3
 """Seconds that word of a worker's memory may come after word of its death."""
 _BATCH = 0.002
@@ -68,9 +70,18 @@ class Cluster:
     """Workers that carry out orders; made by `local_cluster` and `existing_cluster`."""
 
     def __init__(
-        self, client: Any, *, where: str, advice: str, kill: Callable[[str], None] | None
+        self,
+        client: Any,
+        *,
+        where: str,
+        advice: str,
+        kill: Callable[[str], None] | None,
+        any_code: bool = False,
     ) -> None:
-        """`kill` ends the worker of a nanny; without it, the nanny is asked to."""
+        """`kill` ends the worker of a nanny; without it, the nanny is asked to.
+
+        Workers elsewhere get work only if their urlr is the one here, unless `any_code` is allowed.
+        """
         self._client = client
         self._comm = client.scheduler_comm
         self._comm.interval = _BATCH
@@ -87,6 +98,9 @@ class Cluster:
         self._departed: dict[str, Seat] = {}
         """The worker that was last at each address."""
         self._restarts: list[Future[None]] = []
+        self._any_code = any_code or kill is not None
+        self._left_out: list[str] = []
+        self._examinations: dict[Seat, asyncio.Task[None]] = {}
         self._departures = 0
         self._lost = 0
         self._prepared = False
@@ -109,6 +123,11 @@ class Cluster:
     def workers_lost(self) -> int:
         """Workers that died so far, not counting those ended on purpose."""
         return self._lost
+
+    @property
+    def left_out(self) -> list[str]:
+        """Workers that joined and got no work, since their urlr is not the one here."""
+        return list(self._left_out)
 
     def run(
         self,
@@ -178,18 +197,26 @@ class Cluster:
         TookTooLong, Stopped
             The block did not end by itself.
         ClusterError
-            There are no workers, or the scheduler cannot be reached.
+            There are no workers, or the scheduler cannot be reached; or a worker's urlr is not the
+            one here, also of one that joined meanwhile: Dask may have sent it work.
         """
         end = time.monotonic() + deadline
+        self.check_code()
+        known = len(self._left_out)
 
         def check() -> None:
             self._check(stopping)
+            if joined := self._left_out[known:]:
+                raise self._of_other_code(joined)
             self._check_company(self._seats.lonely)
             if time.monotonic() > end:
                 raise TookTooLong(message("took_too_long", what=what, seconds=deadline))
 
         with given_up_once(self._client, check, tick=_TICK):
             yield self._client
+        self.check_code()
+        if joined := self._left_out[known:]:
+            raise self._of_other_code(joined)
 
     def prepare(self, modules: tuple[str, ...]) -> None:
         """Import modules in every worker, now and whenever one joins; cap their threads at one.
@@ -200,8 +227,7 @@ class Cluster:
             A worker has no urlr or another one, cannot import the modules, or does not say in time
             that it has.
         """
-        if self._kill is None:
-            self._check_code()
+        self.check_code()
         self._prepared = True
         try:
             have_imported(self._client, modules, name=self._preparation, seconds=READY)
@@ -215,19 +241,49 @@ class Cluster:
             return
         raise ClusterError(wrong)
 
-    def _check_code(self) -> None:
-        """Refuse workers elsewhere whose urlr is not the one here."""
-        try:
-            without, others = other_code(self._client, seconds=READY)
-        except TimeoutError:
-            wrong = message(
-                "worker_imports_too_long", where=self._where, seconds=READY, advice=self._advice
-            )
-            raise ClusterError(wrong) from None
-        if without:
+    def check_code(self) -> None:
+        """Wait until the code of all workers is known.
+
+        Raises
+        ------
+        ClusterError
+            A worker has no urlr or another one than this, or does not say in time.
+        """
+        end = time.monotonic() + READY
+        while self._seats.of_code("unknown") and self._is_connected():
+            if time.monotonic() > end:
+                wrong = message(
+                    "worker_imports_too_long", where=self._where, seconds=READY, advice=self._advice
+                )
+                raise ClusterError(wrong)
+            time.sleep(_LOOK)
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Raise if a worker's urlr is not the one here."""
+        if without := [seat.address for seat in self._seats.of_code("none")]:
             raise ClusterError(message("workers_without_urlr", where=self._where, workers=without))
-        if others:
-            raise ClusterError(message("workers_of_other_code", where=self._where, workers=others))
+        if others := [seat.address for seat in self._seats.of_code("other")]:
+            raise self._of_other_code(others)
+
+    def _of_other_code(self, workers: list[str]) -> ClusterError:
+        return ClusterError(message("workers_of_other_code", where=self._where, workers=workers))
+
+    async def _examine(self, seat: Seat) -> None:
+        """Find out whose code a worker has that joined; it is asked again if it cannot be asked."""
+        try:
+            with suppress(OSError, TimeoutError):
+                found = await asyncio.wait_for(codes_of(self._client, [seat.address]), READY)
+                code = found.get(seat.address, "unknown")
+                if code in ("none", "other"):
+                    self._left_out.append(seat.address)
+                self._seats.has_code(seat, code)
+        finally:
+            del self._examinations[seat]
+
+    def _examine_no_more(self) -> None:
+        for task in self._examinations.values():
+            task.cancel()
 
     def close(self) -> None:
         """Give up what runs and let go of the cluster; whoever waits gets `Stopped`."""
@@ -241,6 +297,7 @@ class Cluster:
                 self._end(seat)
         if self._is_connected():
             self._client.loop.add_callback(self._rereading.stop)
+            self._client.loop.add_callback(self._examine_no_more)
             for topic in ("all", "worker-restart-memory", *self._seats.addresses):
                 self._client.unsubscribe_topic(topic)
             if self._kill is None:
@@ -291,6 +348,7 @@ class Cluster:
     def _check_company(self, lonely: float) -> None:
         """Raise if there was no worker for too long."""
         if lonely > LONELY:
+            self._refuse_others()
             raise ClusterError(
                 message(
                     "no_worker_takes_orders",
@@ -390,10 +448,14 @@ class Cluster:
                     self._client.subscribe_topic(address, partial(self._heard_of, address))
                     memory = facts["memory_limit"] or 0
                     seat = Seat(address, facts["nthreads"], memory, facts["nanny"])
+                    seat.code = "ours" if self._any_code else "unknown"
                     self._seats.joined(seat)
                 self._seats.woke(address, awake=facts["status"] in _ALIVE)
             for address in known - set(identity["workers"]):
                 self._left(address, expected=False)
+            for seat in self._seats.of_code("unknown"):
+                if seat not in self._examinations:
+                    self._examinations[seat] = asyncio.ensure_future(self._examine(seat))
 
     async def _heard(self, event: tuple[float, dict[str, Any]]) -> None:
         """Workers come and go."""

@@ -8,7 +8,9 @@ from typing import Any
 
 from tasks.cluster.worker import Failure, Outcome
 from tasks.messages import message
+from tasks.objects import redacted
 from urlr.errors import UrlrError
+from urlr.sentence import Sentence
 
 
 class WorkError(UrlrError):
@@ -32,6 +34,9 @@ class Stopped(WorkError):  # noqa: N818
 
 class ClusterError(UrlrError):
     """The cluster cannot be started, reached or used; the text says what to check."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(redacted(sentence))
 
 
 def packed(work: Callable[[Any], Any], order: object) -> bytes:

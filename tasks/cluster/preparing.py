@@ -1,7 +1,7 @@
 """What every worker imports before its first order, whether it is there or joins later.
 
 A worker elsewhere may lack urlr, or have another one, whose results would carry the number of this
-one's method: its code is compared, by a digest, before it is sent any work.
+one's method: its code is compared, by a digest, when it joins, before it is sent any work.
 
 The scheduler asks all workers at once and waits for each, so one that hangs would make it wait for
 ever; here it gets so many seconds.
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tasks.cluster.seats import Code
 from tasks.cluster.worker import warm_up
 
 
@@ -24,17 +25,33 @@ def other_code(client: Any, *, seconds: float) -> tuple[list[str], list[str]]:
     TimeoutError
         A worker does not answer in time.
     """
-    digest = _digest_of_code()
-    found: dict[str, Any] = {}
+    found: dict[str, Code] = {}
 
     async def asked() -> None:
-        found.update(await client.run(digest, on_error="return"))
+        found.update(await codes_of(client, None))
 
     client.sync(asked, callback_timeout=seconds)
+    without, others = (
+        sorted(worker for worker, code in found.items() if code == other)
+        for other in ("none", "other")
+    )
+    return without, others
+
+
+async def codes_of(client: Any, workers: list[str] | None) -> dict[str, Code]:
+    """Whose code workers have, of all or of these; it is unknown of one that cannot be reached."""
+    digest = _digest_of_code()
+    found = await client.run(digest, workers=workers, on_error="return")
     own = digest()
-    without = sorted(worker for worker, seen in found.items() if not isinstance(seen, str))
-    others = sorted(worker for worker, seen in found.items() if isinstance(seen, str))
-    return without, [worker for worker in others if found[worker] != own]
+    return {worker: _code(seen, own) for worker, seen in found.items()}
+
+
+def _code(seen: object, own: str | None) -> Code:
+    if isinstance(seen, OSError):
+        return "unknown"
+    if not isinstance(seen, str):
+        return "none"
+    return "ours" if seen == own else "other"
 
 
 def _digest_of_code() -> Callable[[], str | None]:

@@ -10,6 +10,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
+
+Code = Literal["ours", "other", "none", "unknown"]
+"""The urlr of a worker, compared with the one here."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,16 +36,22 @@ class Seat:
     """Ended on purpose, because work there was given up."""
     outgrown: int = 0
     """Bytes it held when it was ended because of that; 0 if it was not."""
+    code: Code = "ours"
+    """It gets orders only where it has our code."""
 
     @property
     def usable(self) -> int:
         """Threads that work, or could."""
-        return self.threads - self.stuck if self.awake and not self.condemned else 0
+        return self.threads - self.stuck if self._fit else 0
 
     @property
     def free(self) -> int:
         """Threads that could start work now."""
-        return self.threads - self.taken if self.awake and not self.condemned else 0
+        return self.threads - self.taken if self._fit else 0
+
+    @property
+    def _fit(self) -> bool:
+        return self.awake and not self.condemned and self.code == "ours"
 
 
 class Seats:
@@ -79,6 +89,18 @@ class Seats:
         """A worker came; nothing happens if it is known."""
         with self._change:
             self._workers.setdefault(worker.address, worker)
+            self._changed()
+
+    def of_code(self, code: Code) -> list[Seat]:
+        """The workers there whose code is the one here, or is not."""
+        with self._change:
+            found = [worker for worker in self._workers.values() if worker.code == code]
+        return sorted(found, key=lambda worker: worker.address)
+
+    def has_code(self, worker: Seat, code: Code) -> None:
+        """A worker's code was compared with the one here."""
+        with self._change:
+            worker.code = code
             self._changed()
 
     def left(self, address: str) -> Seat | None:

@@ -102,16 +102,18 @@ def existing_cluster(
     cert: Path | None = None,
     key: Path | None = None,
     log: logging.Handler | None = None,
+    any_code: bool = False,
 ) -> Iterator[Cluster]:
     """A Dask cluster that runs already, at `tls://host:port`; it goes on after the block.
 
     Certificates are those given, or those of Dask's own configuration. `tcp://` is refused but for
-    this machine, unless `plain` says that everybody in that network may run code.
+    this machine, unless `plain` says that everybody in that network may run code. Workers whose
+    urlr is not the one here are refused and, if they join later, get no work, but with `any_code`.
 
     Raises
     ------
     ClusterError
-        The address is refused, or nobody answers there in time.
+        The address is refused, nobody answers there in time, or a worker has another urlr.
     """
     where = _checked_address(address, plain=plain)
     security = _security(address, ca, cert, key)
@@ -119,8 +121,10 @@ def existing_cluster(
         stack.enter_context(_quiet(log))
         client = _client(address, where=where, security=security)
         stack.callback(_let_go, client)
-        cluster = Cluster(client, where=where, advice=message("see_workers"), kill=None)
+        advice = message("see_workers")
+        cluster = Cluster(client, where=where, advice=advice, kill=None, any_code=any_code)
         stack.callback(cluster.close)
+        cluster.check_code()
         yield cluster
 
 

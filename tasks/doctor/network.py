@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pkgutil import resolve_name
 from typing import Any
@@ -45,6 +45,7 @@ def dask(known: Known) -> Iterator[Finding]:
         yield ok(message("no_dask_named"))
         return
     from tasks.cluster import existing_cluster
+    from tasks.cluster.preparing import other_code
 
     named = existing_cluster(
         settings.dask_address,
@@ -52,6 +53,7 @@ def dask(known: Known) -> Iterator[Finding]:
         ca=settings.dask_ca,
         cert=settings.dask_cert,
         key=settings.dask_key,
+        any_code=True,
     )
     with (
         warnings.catch_warnings(action="ignore"),  # of what is told below
@@ -61,6 +63,7 @@ def dask(known: Known) -> Iterator[Finding]:
         seen = client.get_versions()
         releases = client.run(metadata.version, "urlr", on_error="return")
         methods = client.run(resolve_name, _METHOD, on_error="return")
+        without, others = other_code(client, seconds=ASKING)
     yield from differing(seen)
     if not releases:
         found = message("cluster_without_workers", address=settings.dask_address)
@@ -68,8 +71,8 @@ def dask(known: Known) -> Iterator[Finding]:
         return
     own = metadata.version("urlr"), resolve_name(_METHOD)
     theirs = {address: (releases[address], methods.get(address)) for address in releases}
-    yield from unlike(theirs, own)
-    if all(one == own for one in theirs.values()):
+    yield from unlike(theirs, own, others, without)
+    if not (without or others):
         yield ok(message("cluster_fits", address=settings.dask_address, count=len(theirs)))
 
 
@@ -95,16 +98,24 @@ def _release(name: str, version: str) -> str:
     return ".".join(version.split(".")[:2]) if name == "python" else version
 
 
-def unlike(found: Mapping[str, tuple[Any, Any]], own: tuple[str, int]) -> Iterator[Finding]:
-    """Workers whose urlr computes other results, or that have none."""
+def unlike(
+    found: Mapping[str, tuple[Any, Any]],
+    own: tuple[str, int],
+    others: Sequence[str],
+    without: Sequence[str],
+) -> Iterator[Finding]:
+    """Workers whose urlr is not the one here, or that have none: a night refuses both."""
     from tasks.messages import message
 
-    other = {address: theirs for address, theirs in found.items() if theirs != own}
-    if other:
-        address, (release, method) = next(iter(other.items()))
-        has = message("has_no_urlr")
-        if not isinstance(release, Exception) and not isinstance(method, Exception):
-            has = message("has_urlr", release=release, method=method)
+    if other := [*others, *without]:
+        address = other[0]
+        release, method = found.get(address, (None, None))
+        if address in without:
+            has = message("has_no_urlr")
+        elif (release, method) == own:
+            has = message("has_other_code")
+        else:
+            has = message("has_urlr", release=str(release), method=str(method))
         yield problem(
             message(
                 "workers_with_other_urlr",

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from tasks.formats import shown_path
 from tasks.importing.argilla import argilla_table
 from tasks.importing.documents import LISTS, read_records, record_table, xml_tags
@@ -19,7 +22,10 @@ from tasks.importing.flat import Dropped, Imported, fitting, import_table
 from tasks.importing.label_studio import label_studio_table, pairwise_question
 from tasks.importing.mapping import ImportingError, Mapping, read_mapping
 from tasks.importing.presets import ARGILLA, LABEL_STUDIO, MTURK, PRESETS
-from tasks.read import read_votes
+from tasks.limits import ReadError
+from tasks.messages import message
+from tasks.read import _check_separator, _without_index, read_table
+from urlr.spelling import known_name
 
 __all__ = [
     "MTURK",
@@ -42,7 +48,7 @@ def import_flat(path: str | os.PathLike[str], layouts: Sequence[Mapping]) -> Imp
     if Path(path).name.lower().endswith(LISTS):  # one list of flat records
         table = record_table(read_records(path))
     else:
-        table = read_votes(path, text=columns)
+        table = _flat_table(path, columns)
     return import_table(table, fitting(table, layouts), where=shown_path(path))
 
 
@@ -73,7 +79,22 @@ def import_argilla(
     table, notes = argilla_table(
         read_records(path), question=question, prefix_record=prefix_record, where=where
     )
-    return _with_attribute(import_table(table, ARGILLA, where=where, notes=notes), question)
+    respelled = table["respelled"].to_numpy(np.bool_)
+    imported = import_table(table, ARGILLA, where=where, notes=notes, respelled=respelled)
+    return _with_attribute(imported, question)
+
+
+def _flat_table(path: str | os.PathLike[str], columns: frozenset[str]) -> pd.DataFrame:
+    """The table as it is in the file, nothing renamed; columns near to these hold text too."""
+    table = read_table(path, text=columns)
+    near = {str(name) for name in table.columns if known_name(name, columns) in columns}
+    if not near <= columns:
+        table = read_table(path, text=columns | near)
+    table = _without_index(table)
+    _check_separator(table, path)
+    if table.empty:
+        raise ReadError(message("no_votes_in_file", path=shown_path(path)))
+    return table
 
 
 def _with_attribute(imported: Imported, question: str | None) -> Imported:

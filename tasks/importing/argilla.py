@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -20,6 +20,7 @@ from tasks.importing.mapping import ImportingError, plain, refuse_missing
 from tasks.importing.presets import ARGILLA
 from tasks.messages import message
 from urlr.sentence import Sentence
+from urlr.spelling import cleaned, needless_points
 
 _COLUMNS = (
     "first option",
@@ -29,7 +30,11 @@ _COLUMNS = (
     "user_id",
     "time",
     "status",
+    "respelled",
 )
+
+_NAMELESS = (None, "")
+"""What names no option, whatever stands before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +47,13 @@ class _Answer:
     """The record's id, None if it has none."""
     response: Record
     value: Any
+    options: list[tuple[Any, Any, bool]] | None = None
+    """Options, their ranks, and whether they had another spelling; None if it is no ranking."""
+    record_respelled: bool = False
 
     @property
     def finished(self) -> bool:
         return plain(self.response.get("status")) not in ARGILLA.drop["status"]
-
-    @property
-    def options(self) -> list[tuple[Any, Any]] | None:
-        """Options with their ranks; None if the answer is no ranking."""
-        return _ranking(self.value)
 
 
 def argilla_table(
@@ -68,7 +71,7 @@ def argilla_table(
     the votes in pieces, which a fit refuses, while items that should have been many would be merged
     in silence.
     """
-    answers = list(_answers(records, question, where))
+    answers = _in_one_spelling(list(_answers(records, question, where)))
     recurring = _recurring(answers)
     prefixed = bool(recurring) if prefix_record is None else prefix_record
     if prefixed and any(answer.record is None for answer in answers):
@@ -121,6 +124,39 @@ def _answers(records: Sequence[Record], question: str | None, where: str) -> Ite
             yield _Answer(number, record, response, values.get(name))
 
 
+def _in_one_spelling(answers: Sequence[_Answer]) -> list[_Answer]:
+    """The answers, ids of records and options read before any is compared or put together."""
+    rankings = [_ranking(answer.value) for answer in answers]
+    options = _spellings(option for ranking in rankings for option, _ in ranking or [])
+    records = _spellings(answer.record for answer in answers)
+    read = []
+    for answer, ranking in zip(answers, rankings, strict=True):
+        record, respelled = _read(answer.record, records)
+        record = None if record == "" else record
+        ranked = None if ranking is None else [_ranked(*one, options) for one in ranking]
+        read.append(replace(answer, record=record, record_respelled=respelled, options=ranked))
+    return read
+
+
+def _ranked(option: Any, rank: Any, spellings: dict[str, str]) -> tuple[Any, Any, bool]:
+    clean, respelled = _read(option, spellings)
+    return clean, rank, respelled
+
+
+def _spellings(ids: Iterable[Any]) -> dict[str, str]:
+    """The one spelling of every text among the ids."""
+    texts = list(dict.fromkeys(one for one in ids if isinstance(one, str)))
+    points = needless_points([pd.Series(texts, dtype=object)])
+    return dict(zip(texts, cleaned(texts, points=points), strict=True))
+
+
+def _read(given: Any, spellings: dict[str, str]) -> tuple[Any, bool]:
+    """An id in its one spelling, and whether it had another."""
+    if not isinstance(given, str):
+        return given, False
+    return spellings[given], spellings[given] != given
+
+
 def _responses(record: Record, what: str) -> Iterator[tuple[Record, Record]]:
     """Responses of a record with what they answer to each question, in any of Argilla's layouts."""
     given = record.get("responses")
@@ -170,8 +206,9 @@ def _recurring(answers: Sequence[_Answer]) -> list[str]:
     seen: dict[str, set[str]] = {}
     for answer in answers:
         record = f"number {answer.number}" if answer.record is None else f"id {answer.record}"
-        for option, _ in answer.options or []:
-            seen.setdefault(str(option), set()).add(record)
+        for option, *_ in answer.options or []:
+            if option not in _NAMELESS:
+                seen.setdefault(str(option), set()).add(record)
     return [option for option, records in seen.items() if len(records) > 1]
 
 
@@ -181,25 +218,29 @@ def _rows(answer: _Answer, prefixed: bool) -> Iterator[tuple[Any, ...]]:
     person = (response.get("user_id"), time, response.get("status"))
 
     def item(option: Any) -> Any:
-        return f"{answer.record}:{option}" if prefixed else option
+        return f"{answer.record}:{option}" if prefixed and option not in _NAMELESS else option
+
+    def row(*cells: Any, respelled: bool = False) -> tuple[Any, ...]:
+        return (*cells, *person, respelled or (prefixed and answer.record_respelled))
 
     if not answer.finished or answer.value in (None, [], {}):
-        yield (None, None, None, None, *person)
+        yield row(None, None, None, None)
         return
     if options is None:
         seen = json.dumps(answer.value, ensure_ascii=False)
-        yield (None, None, seen, None, *person)
+        yield row(None, None, seen, None)
         return
-    ranked = [(option, rank) for option, rank in options if _is_number(rank)]
+    ranked = [one for one in options if _is_number(one[1])]
     if len(ranked) < 2:
-        yield (None, None, str(message("too_few_ranked_options")), None, *person)
+        yield row(None, None, str(message("too_few_ranked_options")), None)
         return
-    for option, rank in options:
+    for option, rank, _ in options:
         if not _is_number(rank):
-            yield (item(option), None, str(message("option_without_rank")), None, *person)
-    for (first, rank), (second, other) in combinations(ranked, 2):
+            yield row(item(option), None, str(message("option_without_rank")), None)
+    for (first, rank, one_odd), (second, other, other_odd) in combinations(ranked, 2):
         said = "first" if rank < other else "second" if rank > other else "equal"
-        yield (item(first), item(second), said, 2 / len(ranked), *person)
+        pair = (item(first), item(second), said, 2 / len(ranked))
+        yield row(*pair, respelled=one_odd or other_odd)
 
 
 def _is_number(rank: Any) -> bool:

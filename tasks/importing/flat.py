@@ -24,6 +24,7 @@ from urlr.arrays import Mask
 from urlr.ballots import ballots_of
 from urlr.preflight_checks import spelling_remarks
 from urlr.sentence import Sentence
+from urlr.spelling import clean_column, known_name, needless_points, with_known_names
 from urlr.votes import (
     OUTCOMES,
     REASONS,
@@ -40,6 +41,10 @@ from urlr.votes import (
 _MOSTLY = 0.5
 _IDS = ("item_a", "item_b", "annotator", "vote_id", "attribute")
 _NEEDED = ("item_a", "item_b", "outcome")
+_ITEM = np.uint8(1)
+"""The bit of `RESPELLED` for items."""
+_WHOLE = pd.Series(["0.0"])
+"""Beside texts that are whole numbers only, points are needless even if they have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,12 @@ class _Account:
 
 
 def import_table(
-    table: pd.DataFrame, mapping: Mapping, *, where: str, notes: Sequence[str] = ()
+    table: pd.DataFrame,
+    mapping: Mapping,
+    *,
+    where: str,
+    notes: Sequence[str] = (),
+    respelled: Mask | None = None,
 ) -> Imported:
     """Turn the rows of a flat table into votes.
 
@@ -113,6 +123,8 @@ def import_table(
         The source, as errors name it.
     notes
         What is known already and should be told.
+    respelled
+        Rows with an item that had another spelling before it came into the table.
 
     Raises
     ------
@@ -121,20 +133,26 @@ def import_table(
     """
     if table.empty:
         raise ImportingError(message("nothing_to_import", where=where))
-    absent = _check_columns(table, mapping, where)
+    found = [str(name) for name in table.columns]
+    table = _with_near_names(table, mapping)
+    absent = _check_columns(table, found, mapping, where)
     notes = [*notes, *_absent_parts(mapping, absent)]
     account = _Account(len(table))
     _drop_by_words(table, mapping, account)
-    outcome = _outcomes(table, mapping)
+    parts = {part: table[name] for part, name in mapping.sources.items() if name not in absent}
+    ids = with_clean_ids(pd.DataFrame({part: parts[part] for part in _IDS if part in parts}))
+    if respelled is not None:
+        _mark(ids, respelled)
+    outcome = _outcomes(parts, mapping, ids)
     _drop_unknown(table, mapping, outcome, account, where)
-    votes = with_clean_ids(_canonical(table, mapping, absent, outcome))
+    votes = _canonical(parts, mapping, ids, outcome)
     counts = _drop_unusable(votes, account)
     if not account.kept.any():
         why = "; ".join(map(str, account.dropped))
         raise ImportingError(message("no_vote_left", count=len(table), where=where, dropped=why))
     votes = votes.loc[account.kept].reset_index(drop=True)
     notes += _spelling(votes)
-    votes = votes.drop(columns=RESPELLED, errors="ignore")
+    votes = votes.drop(columns=RESPELLED)
     votes = votes.assign(**{name: as_ids(votes[name]) for name in _IDS if name in votes})
     notes += _unread_cells(table.loc[account.kept], mapping, votes)
     notes += _oddities(votes)
@@ -145,18 +163,27 @@ def import_table(
 def fitting(table: pd.DataFrame, layouts: Sequence[Mapping]) -> Mapping:
     """The first of the layouts whose columns are all there, else the last."""
     for mapping in layouts:
-        if mapping.columns - mapping.optional <= set(table.columns):
+        if mapping.columns - mapping.optional <= set(_with_near_names(table, mapping).columns):
             return mapping
     return layouts[-1]
 
 
-def _check_columns(table: pd.DataFrame, mapping: Mapping, where: str) -> frozenset[str]:
+def _with_near_names(table: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
+    """The table, columns renamed that can only be meant by one of the mapping's names."""
+    wanted = sorted(mapping.columns)
+    clear = [one for one in wanted if known_name(one, [x for x in wanted if x != one]) == one]
+    return with_known_names(table, clear)
+
+
+def _check_columns(
+    table: pd.DataFrame, found: Sequence[str], mapping: Mapping, where: str
+) -> frozenset[str]:
     """Columns that are not there and need not be; refuse a table that lacks another one."""
     names = [str(name) for name in table.columns]
     for column in (*mapping.sources.values(), *mapping.drop):
         if column not in names and column not in mapping.optional:
             remedy = message("describe_in_a_mapping")
-            refuse_missing(message("a_column"), column, names, where=where, remedy=remedy)
+            refuse_missing(message("a_column"), column, found, where=where, remedy=remedy)
         if names.count(column) > 1:
             raise ImportingError(message("repeated_column", where=where, name=column))
     return mapping.columns - set(names)
@@ -180,22 +207,40 @@ def _drop_by_words(table: pd.DataFrame, mapping: Mapping, account: _Account) -> 
             cells = words_of(table[column])
             for word in listed:
                 reason = message("column_is_empty", column=column)
-                if word.strip():
+                if plain(word):
                     reason = message("column_says", column=column, word=word)
                 account.drop(cells.are(plain(word)), reason)
 
 
-def _outcomes(table: pd.DataFrame, mapping: Mapping) -> Bytes:
+def _outcomes(parts: dict[str, pd.Series[Any]], mapping: Mapping, ids: pd.DataFrame) -> Bytes:
     """Position of each row's outcome in `OUTCOMES`, -1 where it is not known."""
     if mapping.winner in SIDES:
-        return np.full(len(table), OUTCOMES.index(SIDES[mapping.winner]), np.int8)
-    column = table[mapping.outcome if mapping.winner is None else mapping.winner]
+        return np.full(len(ids), OUTCOMES.index(SIDES[mapping.winner]), np.int8)
     meanings = {word: OUTCOMES.index(meaning) for word, meaning in mapping.outcomes.items()}
-    outcome = words_of(column).looked_up(meanings)
     if mapping.winner is not None:
-        for side, item in (("b", mapping.item_b), ("a", mapping.item_a)):
-            outcome[same_ids(table[item], column)] = OUTCOMES.index(side)
-    return outcome
+        return _sides(parts["winner"], ids, meanings)
+    return words_of(parts["outcome"]).looked_up(meanings)
+
+
+def _sides(column: pd.Series[Any], ids: pd.DataFrame, meanings: dict[str, int]) -> Bytes:
+    """Position in `OUTCOMES` of the item that each cell names, else what its word means, else -1.
+
+    Rows that name an item in another spelling are marked among the ids.
+    """
+    items = [ids["item_a"], ids["item_b"]]
+    clean, respelled = clean_column(column, points=needless_points([*items, _WHOLE]))
+    sides = words_of(column).looked_up(meanings)
+    for side in (1, 0):
+        named = same_ids(items[side], clean)
+        sides[named] = side
+        _mark(ids, named & respelled)
+    return sides
+
+
+def _mark(ids: pd.DataFrame, rows: Mask) -> None:
+    """Note that these rows have an item that had another spelling."""
+    bits = ids[RESPELLED].to_numpy(np.uint8)
+    ids[RESPELLED] = np.where(rows, bits | _ITEM, bits)
 
 
 def _drop_unknown(
@@ -230,32 +275,20 @@ def _drop_unknown(
 
 
 def _canonical(
-    table: pd.DataFrame, mapping: Mapping, absent: frozenset[str], outcome: Bytes
+    parts: dict[str, pd.Series[Any]], mapping: Mapping, ids: pd.DataFrame, outcome: Bytes
 ) -> pd.DataFrame:
     """All rows in the columns of `urlr.vote_table`; dropped ones hold anything."""
-    columns: dict[str, Any] = {
-        part: table[name] for part, name in mapping.sources.items() if name not in absent
-    }
-    columns["outcome"] = as_letters(outcome, OUTCOMES)
+    columns: dict[str, Any] = {"outcome": as_letters(outcome, OUTCOMES)}
     if mapping.left in SIDES:
         side = OUTCOMES.index(SIDES[mapping.left])
-        columns["left"] = as_letters(np.full(len(table), side, np.int8), OUTCOMES)
-    elif "left" in columns:
-        columns["left"] = as_letters(_left(columns), OUTCOMES)
+        columns["left"] = as_letters(np.full(len(ids), side, np.int8), OUTCOMES)
+    elif "left" in parts:
+        columns["left"] = as_letters(_sides(parts["left"], ids, {"a": 0, "b": 1}), OUTCOMES)
     for part, read in (("seconds", as_numbers), ("time", as_times), ("weight", as_numbers)):
-        if part in columns:
-            columns[part] = read(columns[part])
-    ordered = [part for part in PARTS if part in columns and part != "winner"]
-    return pd.DataFrame({part: columns[part] for part in ordered}, index=table.index)
-
-
-def _left(parts: dict[str, pd.Series[Any]]) -> Bytes:
-    """Position in `OUTCOMES` of the item on the left, told by its id or by a or b; else -1."""
-    column = parts["left"]
-    left = words_of(column).looked_up({"a": 0, "b": 1})
-    for place, item in ((1, "item_b"), (0, "item_a")):
-        left[same_ids(parts[item], column)] = place
-    return left
+        if part in parts:
+            columns[part] = read(parts[part])
+    votes = ids.assign(**columns)
+    return votes[[part for part in (*PARTS, RESPELLED) if part in votes]]
 
 
 def _drop_unusable(votes: pd.DataFrame, account: _Account) -> dict[str, int]:

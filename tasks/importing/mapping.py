@@ -14,6 +14,7 @@ from tasks.limits import SMALL_TEXT
 from tasks.messages import message
 from tasks.read import read_text
 from urlr.errors import UrlrError
+from urlr.spelling import cleaned
 from urlr.votes import OUTCOMES
 
 SIDES = {"item_a": "a", "item_b": "b"}
@@ -117,10 +118,11 @@ def read_mapping(path: str | os.PathLike[str], *, base: Mapping | None = None) -
 
 
 def plain(value: Any) -> str:
-    """A cell as a word to be looked up: blanks and case do not matter, `1.0` is `1`."""
+    """A cell as a word to be looked up: case and what no id shows do not matter, `1.0` is `1`."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value).strip().lower()
+    [word] = cleaned([str(value)])
+    return word.lower()
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -5,12 +5,13 @@
 
 from tasks.registry.alias_history import Move
 from tasks.registry.mlflow_client import NotRegistered, RegistryError, RegistryUnreachable
-from tasks.registry.ownership import Owner, owner_of
+from tasks.registry.ownership import OWNER, Owner, check_owner, foreign, owner_of
 from tasks.registry.publication import Publication, Version
 from tasks.registry.registry import Registry, Standing
 from tasks.registry.verifying import Verifier
 
 __all__ = [
+    "OWNER",
     "Move",
     "NotRegistered",
     "Owner",
@@ -21,5 +22,7 @@ __all__ = [
     "Standing",
     "Verifier",
     "Version",
+    "check_owner",
+    "foreign",
     "owner_of",
 ]

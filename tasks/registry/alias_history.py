@@ -48,6 +48,14 @@ class Move:
     """Tells the record from every other; part of its name."""
 
     @property
+    def goes_back(self) -> bool:
+        """Whether somebody took the version before it back, by a rollback or in MLflow."""
+        if self.before is None:
+            return False
+        by_hand = self.run == BY_HAND and (self.to is None or self.to < self.before)
+        return self.rollback or by_hand
+
+    @property
     def pending(self) -> bool:
         """Whether a run wrote the record and neither moved the alias nor said why not."""
         return self.done is None and not self.dropped
@@ -132,6 +140,11 @@ def last_done(moves: Sequence[Move]) -> Move | None:
     return next((move for move in reversed(moves) if move.done is not None), None)
 
 
+def last_champion(moves: Sequence[Move]) -> int | None:
+    """The version that is champion, or was the last one where nothing is live any more."""
+    return next((one.to for one in reversed(moves) if one.done and one.to is not None), None)
+
+
 def line(moves: Sequence[Move]) -> list[int]:
     """Champions one after the other, without those from which somebody went back."""
     found: list[int] = []
@@ -146,12 +159,12 @@ def line(moves: Sequence[Move]) -> list[int]:
 
 
 def withdrawn(moves: Sequence[Move]) -> frozenset[int]:
-    """Versions that a rollback left and nobody put back."""
+    """Versions that a rollback, or somebody in MLflow, took back and nobody put back."""
     gone: set[int] = set()
     for move in moves:
         if move.done is None:
             continue
-        if move.rollback and move.before is not None:
+        if move.before is not None and move.goes_back:
             gone.add(move.before)
         if move.to is not None:
             gone.discard(move.to)

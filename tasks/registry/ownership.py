@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from tasks.messages import message
 from tasks.registry.mlflow_client import RegistryError
 from tasks.store import Exists, NotThere, Store
+from urlr.sentence import Sentence
 
 OWNER = "urlr.owner"
 """Tag of a registered model."""
@@ -53,11 +55,41 @@ def owner_of(store: Store, *, create: bool) -> Owner | None:
     return None if known is None else Owner(known, store.url)
 
 
+def foreign(owner: Owner | None, ours: Owner | None, attribute: str, store: str) -> Sentence | None:
+    """Why the model of an attribute is not this store's; None if it is, or nobody's."""
+    if owner is None or owner == ours:
+        return None
+    adopt = _adopt(attribute, store)
+    if ours is not None and owner.id == ours.id:
+        return message("model_of_the_original", address=owner.address, adopt=adopt)
+    if owner.address == store:
+        path = f"{store}/{IDENTITY}"
+        return message("store_id_lost", address=store, path=path, adopt=adopt)
+    return message("model_of_another_store", address=owner.address, adopt=adopt)
+
+
+def check_owner(owner: Owner | None, ours: Owner | None, attribute: str, store: str) -> None:
+    """Raise RegistryError if the model of an attribute belongs to another store."""
+    if why := foreign(owner, ours, attribute, store):
+        raise RegistryError(why)
+
+
+def _adopt(attribute: str, store: str) -> str:
+    """The command that lets a model belong to a store."""
+    words = [attribute, "--store", store]
+    if attribute.startswith("-"):
+        words = ["--store", store, "--", attribute]
+    return shlex.join(["urlr", "adopt", *words])
+
+
 def _identity(store: Store) -> str | None:
     try:
-        return str(json.loads(store.read(IDENTITY))["id"])
+        known = json.loads(store.read(IDENTITY))["id"]
     except NotThere:
         return None
     except (ValueError, TypeError, KeyError):
-        damaged = message("store_id_damaged", path=store.address(IDENTITY))
-    raise RegistryError(damaged)
+        known = None
+    if isinstance(known, str) and known:
+        return known
+    adopt = _adopt("ATTRIBUTE", store.url)
+    raise RegistryError(message("store_id_damaged", path=store.address(IDENTITY), adopt=adopt))

@@ -29,7 +29,7 @@ from tasks.registry.mlflow_client import (
     NotRegistered,
     RegistryError,
 )
-from tasks.registry.ownership import OWNER, Owner
+from tasks.registry.ownership import OWNER, Owner, check_owner
 from tasks.registry.publication import RUN, Publication, Version, version_of
 from tasks.registry.served_model import (
     FURTHER,
@@ -66,6 +66,8 @@ class Standing:
     """None where somebody moved the alias by hand and no run has noted it yet."""
     night: date | None = None
     """The night it was made in; None where no move by a night tells."""
+    owner: Owner | None = None
+    """The store that its model belongs to; None: to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +142,13 @@ class Registry:
                     one.champion,
                     moves[-1].done if moves else None,
                     nights[0] if nights else None,
+                    _owner(one),
                 )
         return found
 
     def owners(self) -> dict[str, Owner | None]:
         """Which store every model belongs to; None: to nobody."""
-        return {one.attribute: Owner.of(one.tags.get(OWNER)) for one in self._models()}
+        return {one.attribute: _owner(one) for one in self._models()}
 
     def own(self, attribute: str, owner: Owner) -> None:
         """Let a model belong to a store."""
@@ -366,14 +369,19 @@ class Registry:
         return [] if model is None else alias_moves.reconcile(model, before)
 
     def reconcile_all(
-        self, *, before: Callable[[], None] = nothing, dead: Collection[str] = ()
+        self,
+        *,
+        owner: Owner | None = None,
+        before: Callable[[], None] = nothing,
+        dead: Collection[str] = (),
     ) -> list[Sentence]:
-        """The same for every attribute, and clear what was left half registered.
+        """The same for every attribute of a store or of nobody; clear what is half registered.
 
         By the dead, nights of which somebody knows that they are over, at once; by others, which
         may be at work on another store, when nobody can be any more.
         """
-        said = [text for model in self._models() for text in alias_moves.reconcile(model, before)]
+        ours = [model for model in self._models() if _owner(model) in (None, owner)]
+        said = [text for model in ours for text in alias_moves.reconcile(model, before)]
         long_ago = alias_history.now() - LEFT_BEHIND
         left = self._mlflow.unended(EXPERIMENT, long_ago, tag=RUN, dead=dead)
         for one in left:
@@ -454,7 +462,9 @@ class Registry:
         try:
             self._mlflow.create_model(name, tags, described)
         except AlreadyThere:  # another run was faster
-            self._known(attribute)
+            known = self._known(attribute)
+            if owner is not None:
+                check_owner(_owner(known), owner, attribute, owner.address)
 
     def _numbered(self, model: Model, numbers: Collection[int]) -> list[Version]:
         """Whole versions of these numbers, in one call: one by one, thirty took 175 ms."""
@@ -466,3 +476,7 @@ class Registry:
     def _found(self, attribute: str, wanted: str) -> list[Version]:
         found = (version_of(attribute, one) for one in self._mlflow.versions(wanted))
         return sorted((one for one in found if one is not None), key=lambda one: one.number)
+
+
+def _owner(model: Model) -> Owner | None:
+    return Owner.of(model.tags.get(OWNER))

@@ -39,7 +39,9 @@ Nights apart from Prefect are those of
 - the flow is killed night after night: the steps but for the first, which is a whole night like
   the one after all of them; each step alone is a whole night of `make soak`;
 - the store fails altogether: but for conditional writes that are ignored, a whole night;
-- the votes shift, and votes cast in the hour that comes twice.
+- the votes shift, and votes cast in the hour that comes twice;
+- features break overnight, ids are written in two ways, two stores have one registry, and records
+  and aliases are not as a night left them (but for records that are read alone, without a night).
 
 Workers in trouble, and all of `make soak`, are whole nights; what they are compared with, and the
 night after workers were in trouble, need not be.
@@ -56,6 +58,7 @@ Other rows are less than that, and their own tests ask for what applies of it:
 - malicious models: bytes that are loaded, and versions in an MLflow registry on a local disk, but
   for one whole night;
 - nights that cannot begin: the real command, up to its refusal;
+- workers with another urlr: programs of Dask with another installation, and the connection to them;
 - operator slips: commands in the tests' own process with such a registry, but for one whole night.
 
 The table is made by `make faults`: the quick cases, which are part of `make test`, and the long

@@ -13,11 +13,14 @@ import test_bad_dumps
 import test_bad_store
 import test_bad_store_nights
 import test_bombs
+import test_broken_features
 import test_bucket_policy
 import test_clocks
+import test_existing_cluster
 import test_killed
 import test_malicious_models
 import test_refusals
+import test_runs
 import test_shifts
 import test_slips
 import test_workers
@@ -33,6 +36,7 @@ MANY = {
     ("test_bad_store", "the store fails at one attribute"): test_bad_store.CASES,
     ("test_bad_store_nights", "the store fails altogether"): test_bad_store_nights.WHOLE,
     ("test_bombs", "bombs"): test_bombs.BOMBS,
+    ("test_broken_features", "features break overnight"): test_broken_features.FAULTS.values(),
     ("test_bucket_policy", "attacks"): [
         *(f"{role} uses keys that are not its own" for role in ROLES),
         *(f"{role} looks for a way around its policy" for role in ROLES),
@@ -45,6 +49,7 @@ MANY = {
     ],
     ("test_killed", "the flow is killed night after night"): test_killed.STEPS,
     ("test_alone", "killed with all that it started"): test_alone.CASES,
+    ("test_existing_cluster", "workers with another urlr"): test_existing_cluster.OTHERS,
     ("test_kills", "the flow is killed by SIGKILL"): [
         *test_kills.POINTS,
         *test_kills.FIRST_MODELS,
@@ -61,6 +66,7 @@ MANY = {
     ("test_signals", "signals"): [
         f"Ctrl-C and SIGTERM at {test_signals.MOMENTS} random moments",
     ],
+    ("test_runs", test_runs.LIVE): [code.replace("_", " ") for code in test_runs.UNREADABLE],
     ("test_slips", "operator slips"): [*test_slips.SLIPS, *test_slips.SETTINGS],
     ("test_workers", "workers in trouble"): test_workers.CASES,
 }

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from cases import passed
+from judge import Seen
 from pipeline import Place, Ran
 from registries import MLFLOW_WARNS
 from sentences import like
@@ -56,6 +58,16 @@ BROKEN = {
     "permuted": (permuted, "values_changed"),
     "as-words": (as_words, "columns_no_numbers"),
     "dropped": (dropped, "feature_columns_gone"),
+}
+FAULTS = {
+    "zeroed": "the main column is all zero",
+    "emptied": "the main column is empty",
+    "shuffled": "the main column is shuffled",
+    "half-zero": "half of the main column is zero",
+    "permuted": "the ids of the items are permuted",
+    "as-words": "the main column became text",
+    "dropped": "the main column is gone",
+    "taken-away": "the table is gone",
 }
 
 
@@ -119,10 +131,11 @@ def test_all_were_published_while_their_tables_were_good(chain):
     assert set(chain.first.outcomes().values()) == {"published"}
 
 
-@pytest.mark.parametrize("attribute", [*BROKEN, "taken-away"])
+@pytest.mark.parametrize("attribute", FAULTS)
 def test_no_broken_table_replaces_the_champion(chain, attribute):
     entry = chain.second.entry(attribute)
     assert (entry.outcome, entry.live) == ("held", 1), entry.reason
+    passed("features break overnight", FAULTS[attribute], Seen(entry.outcome, entry.reason))
 
 
 @pytest.mark.parametrize("attribute", BROKEN)

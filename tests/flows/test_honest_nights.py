@@ -34,7 +34,8 @@ def deliver(store, seed: int, night: int) -> None:
     for _ in range(night):
         table["main"] += 0.02 * spread * rng.normal(size=N_ITEMS)
     if night >= 5:
-        table["more"] = rng.normal(size=N_ITEMS)
+        more = np.random.default_rng([seed, 1])  # the same values every night
+        table["more"] = more.normal(size=N_ITEMS)
     put(store, f"votes/honest-{seed}/1.csv", votes.head(600 + 60 * night))
     put(store, f"features/honest-{seed}/t.csv", table[table["item"].isin(known)])
 

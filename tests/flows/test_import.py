@@ -135,7 +135,7 @@ def test_every_source_is_accounted_for_and_taken_by_the_method(line, ending, fil
     summary, *dropped = CASES[line]
     assert files.out.splitlines()[: 1 + len(dropped)] == [summary, *(f"  {one}" for one in dropped)]
     votes = read_votes(out)
-    columns = ", ".join(votes.columns)
+    columns = ", ".join(read_table(out).columns)
     assert columns.startswith("item_a, item_b, outcome")
     assert of_flows("votes_written", count=len(votes), path=out, columns=columns) in files.out
     assert of_flows("fit_next", path=out) in files.out

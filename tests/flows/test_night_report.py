@@ -9,7 +9,7 @@ import pytest
 from example_nights import STORE, example_night
 from nights import entry, night, run_of, vote_tau
 from recorded_nights import kept
-from registries import MLFLOW_WARNS, registered
+from registries import MLFLOW_WARNS, moved, registered
 from sentences import like
 
 from flows.messages import message
@@ -17,9 +17,10 @@ from flows.night_report import night_text, tau_rows, tau_table
 from flows.status import models_text, status_of
 from tasks.lease import Holder, taken
 from tasks.messages import message as of_tasks
-from tasks.report.site import head_of
-from tasks.results import Night
-from tasks.runs import Started, note_start
+from tasks.report.overview import latest_page
+from tasks.report.site import LATEST, head_of
+from tasks.results import RUN, Night
+from tasks.runs import Started, note_start, past_of
 from tasks.settings import Settings
 from tasks.store import Store
 
@@ -114,6 +115,41 @@ def test_status_asks_for_nothing_again_that_has_no_votes_any_more(tmp_path):
     assert last_line(status_of(settings).text)[-1] == "gone", "nobody looked whether it has any"
     kept(store, night(entry("well", day=17), gone, day=17))
     assert "gone" not in status_of(settings).text
+
+
+def test_status_says_that_the_pointer_leads_to_another_night(tmp_path):
+    """Also where the record does not: the night was killed, or its disk was full by then."""
+    store = Store.at(tmp_path / "store")
+    settings = Settings(store=store.url, registry=str(tmp_path / "registry"))
+    last = night(entry("well"))
+    kept(store, last)
+    note = message("a_note", note=message("other_latest", path=store.address(LATEST)))
+    store.replace(LATEST, latest_page(last.run))
+    good = status_of(settings)
+    store.replace(LATEST, latest_page(run_of(1)))
+    other = status_of(settings)
+    assert (note in good.text, note in other.text) == (False, True)
+
+
+def test_status_says_first_that_the_newest_record_is_damaged_and_guesses_no_move(
+    tmp_path, registry, attribute
+):
+    """The night whose record it is may have published what is live."""
+    store = Store.at(tmp_path / "store")
+    published = entry(attribute, verdict="published", version=1, live=1)
+    kept(store, night(published))
+    moved(registry, registered(registry, attribute, 2))
+    settings = Settings(store=store.url, registry=registry.uri)
+    before = status_of(settings)
+    other = of_tasks("other_serves", attribute=attribute, version=1, live=2)
+    assert (before.code, other in before.text) == (0, True)
+    store.create(f"runs/{run_of(17)}/{RUN}", b"{")
+    after = status_of(settings)
+    [damaged] = past_of(store).damaged
+    assert after.text.splitlines()[:2] == [message("newest_record_damaged"), damaged]
+    assert (after.code, other in after.text) == (3, False)
+    [row] = [line.split() for line in after.text.splitlines() if line.startswith(attribute)]
+    assert row[1] == "v2"
 
 
 def test_models_shows_versions_of_which_none_was_ever_champion(registry, attribute):

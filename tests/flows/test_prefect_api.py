@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -75,3 +76,38 @@ def test_a_process_ends_soon_after_its_api_went_away():
     assert done.returncode == 1, done.stderr
     where = message("prefect_at", address=away)
     assert message("prefect_went_away", prefect=where, why="no answer") in done.stdout
+
+
+@pytest.fixture
+def unloaded(monkeypatch):
+    """As before Prefect is loaded; what is to be done as Python exits is given."""
+    at_exit = []
+    monkeypatch.delitem(sys.modules, "prefect", raising=False)
+    monkeypatch.delenv("PREFECT_HOME", raising=False)
+    monkeypatch.setattr(prefect_api.atexit, "register", at_exit.append)
+    return at_exit
+
+
+def test_without_a_home_prefect_gets_one_until_python_exits(tmp_path, monkeypatch, unloaded):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file" / "nobody"))
+    monkeypatch.setenv("PREFECT_HOME", "")
+    prefect_api.check_home()
+    home = Path(os.environ["PREFECT_HOME"])
+    (home / "profiles.toml").touch()
+    [end] = unloaded
+    end()
+    assert not home.exists()
+
+
+def test_a_home_of_prefect_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch, unloaded):
+    (tmp_path / "file").touch()
+    named = tmp_path / "file" / "prefect"
+    monkeypatch.setenv("PREFECT_HOME", str(named))
+    with refused(NightError, "prefect_home_unwritable", path=named):
+        prefect_api.check_home()
+    monkeypatch.delenv("PREFECT_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    prefect_api.check_home()
+    assert (tmp_path / ".prefect").is_dir()
+    assert (unloaded, os.environ.get("PREFECT_HOME")) == ([], None)

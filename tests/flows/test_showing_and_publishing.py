@@ -3,6 +3,7 @@
 import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -39,6 +40,9 @@ class Nights:
     """A night that cannot move the pointer to its report."""
 
     unreported: Ran
+    pageless: Ran
+    """A night that lacks nothing but a page, and what is said of it in the morning."""
+    morning: CompletedProcess[str]
 
     @property
     def nights(self) -> tuple[Night, Night]:
@@ -70,8 +74,20 @@ def two(new_bench) -> Nights:
     with pytest.MonkeyPatch.context() as patch:
         breaks(patch, "flows.night.write_overview")
         unreported = place.night()
+    put(store, f"votes/{PAGELESS}/2.csv", simulated(seed=9).votes.drop(columns="vote_id"))
+    with pytest.MonkeyPatch.context() as patch:
+        breaks(patch, "flows.night.write_page", on=PAGELESS)
+        pageless = place.night("--only", PAGELESS)
     return Nights(
-        store, place.registry, (first, second), dashboards, dry.night, unpointed, unreported
+        store,
+        place.registry,
+        (first, second),
+        dashboards,
+        dry.night,
+        unpointed,
+        unreported,
+        pageless,
+        place.urlr("status"),
     )
 
 
@@ -134,13 +150,23 @@ def test_the_next_night_is_whole_and_pointed_to(two):
 
 
 def test_a_night_that_cannot_move_the_pointer_is_done_and_says_so(two):
-    """Its record is written by then, and tells the same as the exit code."""
-    assert (two.unpointed.night.state, two.unpointed.code) == ("Completed", 0), two.unpointed
+    """Its record is written by then; `urlr status` looks at the pointer."""
+    assert two.unpointed.code == 3, two.unpointed
     why = of_tasks(
         "file_and_directory", path=two.store.address(LATEST), what=of_tasks("cannot_write")
     )
     note = message("pointer_not_moved", path=LATEST, why=why)
     assert message("a_note", note=note) in two.unpointed.out.splitlines()
+
+
+def test_a_night_that_lacks_a_page_is_not_completed_and_status_says_so(two):
+    night = two.pageless.night
+    done = message("no_pages", done=message("all_done", total=1), attributes=[PAGELESS])
+    assert (night.state, night.reason, two.pageless.code) == ("Partial", done, 3)
+    assert (two.morning.returncode, night.reported) == (3, True)
+    said = message("a_note", note=not_made(message("the_page_of", attribute=PAGELESS), night))
+    assert said in two.pageless.out
+    assert said in two.morning.stdout
 
 
 def test_dashboards_are_told_the_figures_of_the_last_night_and_none_of_a_dry_run(two):

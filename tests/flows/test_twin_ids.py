@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pytest
+from cases import passed
+from judge import Seen
 from pipeline import Place, Ran
 from registries import MLFLOW_WARNS
 from sentences import like
@@ -15,6 +17,7 @@ from urlr.messages import message
 pytestmark = [pytest.mark.full, MLFLOW_WARNS]
 
 N_ITEMS, N_FIRST, N_MORE, N_AGAIN = 20, 500, 200, 100
+IDS = "ids are written in two ways"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ def test_no_item_and_no_person_is_split_and_no_vote_counts_twice(chain):
     assert after.reasons == {message("repeated_vote_id"): N_AGAIN}
     assert after.rows["used"] + after.rows["ties"] == N_FIRST + N_MORE
     assert after.outcome == "published"
+    [remark, _] = after.remarks
+    passed(IDS, "spaces, .0, unseen characters and other headers", Seen(after.outcome, remark))
 
 
 def test_where_no_item_both_wins_and_loses_nothing_is_published(chain):
@@ -71,6 +76,7 @@ def test_where_no_item_both_wins_and_loses_nothing_is_published(chain):
     assert like("tasks", "one_sided_votes").search(entry.reason)
     assert entry.tau.deciding.value == 1.0
     assert len(entry.remarks) == 2, "items look alike, and are one-sided"
+    passed(IDS, "losers in capitals", Seen(entry.outcome, entry.reason))
     for remark in entry.remarks:
         assert flows.message("remark_on", attribute="shouted", remark=remark) in chain.first.out
 

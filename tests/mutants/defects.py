@@ -219,8 +219,8 @@ _TASKS = [
     Defect(
         "passwords in addresses are shown",
         "tasks/objects.py",
-        'return _USERINFO.sub("***@", text)',
-        "return text",
+        'text = _USERINFO.sub("***@", text)',
+        "pass",
         "quick",
         _in("tasks/test_store", "secrets_are_taken_out_of_any_text"),
     ),

@@ -297,14 +297,21 @@ def test_a_cluster_is_asked_which_urlr_its_workers_have(tmp_path):
 
 def test_workers_with_another_urlr_or_none_are_a_problem():
     own = ("0.1.0", 2)
-    assert list(unlike({"tcp://a": own}, own)) == []
-    [found] = unlike({"tcp://a": own, "tcp://b": ("0.0.9", 1)}, own)
+    assert list(unlike({"tcp://a": own}, own, [], [])) == []
+    [found] = unlike({"tcp://a": own, "tcp://b": ("0.0.9", 1)}, own, ["tcp://b"], [])
     fields = found.found.fields
     assert (found.code, fields["count"], fields["total"]) == ("workers_with_other_urlr", 1, 2)
     assert (fields["release"], fields["method"], fields["address"]) == (*own, "tcp://b")
-    assert fields["has"].fields == {"release": "0.0.9", "method": 1}
-    [found] = unlike({"tcp://a": (ImportError("urlr"), ImportError("urlr"))}, own)
+    assert fields["has"].fields == {"release": "0.0.9", "method": "1"}
+    error = ImportError("urlr")
+    [found] = unlike({"tcp://a": (error, error)}, own, [], ["tcp://a"])
     assert found.found.fields["has"].code == "has_no_urlr"
+
+
+def test_workers_of_the_same_release_with_other_code_are_a_problem():
+    own = ("0.1.0", 2)
+    [found] = unlike({"tcp://a": own, "tcp://b": own}, own, ["tcp://b"], [])
+    assert (found.state, found.found.fields["has"].code) == ("problem", "has_other_code")
 
 
 def test_other_versions_in_a_cluster_are_a_warning():

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -207,6 +208,7 @@ def test_on_this_machine_tcp_is_allowed_and_a_lost_scheduler_is_told(tmp_path):
         ("tcp://127.0.0.1.example:8786", "not_encrypted"),
         ("tcp://[2001:db8::1]:8786", "not_encrypted"),
         ("tls://user:secret@scheduler:8786", "credentials_in_dask_address"),
+        ("tcp://127.0.0.1:8786?token=secret", "not_a_dask_address"),
         ("scheduler:8786", "not_a_dask_address"),
         ("ws://127.0.0.1:8786", "not_a_dask_address"),
         ("inproc://127.0.0.1/1/1", "not_a_dask_address"),
@@ -295,19 +297,86 @@ sys.meta_path.insert(0, Hidden())
 """
 
 
-@pytest.mark.parametrize("which", ["workers_without_urlr", "workers_of_other_code"])
+OTHERS = {
+    "workers without urlr": "workers_without_urlr",
+    "workers of other code": "workers_of_other_code",
+}
+
+
+@pytest.mark.parametrize("which", OTHERS)
 def test_workers_without_this_urlr_are_named_before_work_is_sent(tmp_path, monkeypatch, which):
-    if which == "workers_without_urlr":
+    from cases import passed  # workers import this module, and do not know that one
+    from judge import Seen
+
+    if which == "workers without urlr":
         (tmp_path / "sitecustomize.py").write_text(HIDDEN)
+        monkeypatch.setattr(dask_programs, "PATHS", [str(tmp_path), *dask_programs.PATHS])
     else:
-        shutil.copytree(Path(urlr.__file__).parent, tmp_path / "urlr")
-        (tmp_path / "urlr" / "settings.py").write_text("METHOD_VERSION = 0\n")
-    monkeypatch.setattr(dask_programs, "PATHS", [str(tmp_path), *dask_programs.PATHS])
+        with_other_code(tmp_path, monkeypatch)
+    with dask_cluster(tmp_path, ["--nanny"]) as elsewhere:
+        with existing_cluster(elsewhere.address, any_code=True) as cluster:
+            until(lambda: cluster.n_slots == 1, "a worker")
+        with refused(ClusterError, OTHERS[which]) as error, existing_cluster(elsewhere.address):
+            pass
+        assert len(error.value.fields["workers"]) == 1
+        passed("workers with another urlr", which, Seen("refused", str(error.value)))
+
+
+def with_other_code(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers that are started from now on have another urlr."""
+    shutil.copytree(Path(urlr.__file__).parent, folder / "urlr")
+    (folder / "urlr" / "settings.py").write_text("METHOD_VERSION = 0\n")
+    monkeypatch.setattr(dask_programs, "PATHS", [str(folder), *dask_programs.PATHS])
+
+
+def test_a_worker_of_other_code_that_joins_later_gets_no_work(tmp_path, monkeypatch):
     with (
-        dask_cluster(tmp_path, ["--nanny"]) as elsewhere,
+        dask_cluster(tmp_path, ["--no-nanny"]) as elsewhere,
         existing_cluster(elsewhere.address) as cluster,
     ):
         until(lambda: cluster.n_slots == 1, "a worker")
-        with refused(ClusterError, which) as error:
-            cluster.prepare(("tasks.train",))
-        assert len(error.value.fields["workers"]) == 1
+        with_other_code(tmp_path, monkeypatch)
+        with joined(tmp_path):
+            until(lambda: cluster.left_out, "another that was looked at")
+            assert [run(cluster, work.negative, k) for k in range(4)] == [0, -1, -2, -3]
+            assert cluster.n_slots == 1
+            with (
+                refused(ClusterError, "workers_of_other_code", workers=cluster.left_out),
+                cluster.lent("waiting", deadline=PATIENCE),
+            ):
+                pass
+
+
+def test_work_that_was_lent_to_a_worker_of_other_code_is_given_up(tmp_path, monkeypatch):
+    with (
+        dask_cluster(tmp_path, []) as elsewhere,
+        existing_cluster(elsewhere.address) as cluster,
+    ):
+        with_other_code(tmp_path, monkeypatch)
+        with (
+            refused(ClusterError, "workers_of_other_code"),
+            cluster.lent("waiting", deadline=PATIENCE) as client,
+            joined(tmp_path),
+        ):
+            client.submit(work.hang_until, tmp_path / "never").result()
+
+
+def test_where_all_workers_have_other_code_they_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(fanout, "LONELY", 1.0)
+    with (
+        dask_cluster(tmp_path, []) as elsewhere,
+        existing_cluster(elsewhere.address) as cluster,
+    ):
+        with_other_code(tmp_path, monkeypatch)
+        with joined(tmp_path):
+            until(lambda: cluster.left_out, "a worker that was looked at")
+            with refused(ClusterError, "workers_of_other_code", workers=cluster.left_out):
+                run(cluster, work.negative, 1)
+
+
+@contextmanager
+def joined(folder: Path) -> Iterator[None]:
+    """A worker that joins the cluster of a folder."""
+    where = f"--scheduler-file={folder / 'scheduler.json'}"
+    with dask_programs.program(folder, "worker", where, "--nthreads=1", "--no-nanny"):
+        yield

@@ -26,3 +26,32 @@ def test_columns_of_no_use_any_more_are_found(tonight, codes):
     """A column that never told anything is no loss, and a new one no fault."""
     found = feature_change(TABLE, tonight, None).suspicions(GateSettings())
     assert [one.code for one in found] == codes
+
+
+NEW = pd.DataFrame({"item": [f"n{k}" for k in range(12)], "x": np.arange(12.0) + 5.5})
+
+
+@pytest.mark.parametrize(
+    ("x", "codes"),
+    [
+        (NEW["x"], []),
+        (0.0, ["new_rows_odd"]),
+        (np.nan, ["new_rows_odd"]),
+        (1000 * NEW["x"], ["new_rows_odd"]),
+        (NEW["x"] + 20, []),
+    ],
+)
+def test_rows_of_new_items_are_compared_with_those_of_known_ones(x, codes):
+    tonight = pd.concat([TABLE, NEW.assign(x=x)])
+    known = pd.Index(TABLE["item"])
+    found = feature_change(TABLE, tonight, None, known).suspicions(GateSettings())
+    assert [one.code for one in found] == codes
+    few = feature_change(TABLE, tonight.head(39), None, known)
+    assert few.suspicions(GateSettings()) == ()
+
+
+def test_a_flag_that_new_items_lack_is_no_fault():
+    table = TABLE.assign(flag=np.arange(30) < 5)
+    tonight = pd.concat([table, NEW.assign(flag=False)])
+    found = feature_change(table, tonight, None, pd.Index(TABLE["item"]))
+    assert found.suspicions(GateSettings()) == ()

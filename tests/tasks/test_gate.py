@@ -328,6 +328,34 @@ def test_an_uncertain_rival_does_not_hide_a_certain_one():
     assert decide(tau(0.80), versus(0.80, 0.80), [unsure]).publish
 
 
+@pytest.mark.parametrize(("n_left_out", "publish"), [(42, True), (43, False), (106, False)])
+def test_a_comparison_on_a_remnant_of_the_votes_shows_nothing(n_left_out, publish):
+    champion = versus(0.84, 0.81, n_votes=28, n_left_out=n_left_out)
+    verdict = decide(tau(0.84), champion)
+    assert verdict.publish == publish
+    if not publish:
+        assert (verdict.rule, verdict.reason.code) == ("too few votes", "share_judged")
+        assert figures(verdict.reason)["every"] == 28 + n_left_out
+    on_all = versus(0.84, 0.81, n_votes=90, n_left_out=0).difference
+    assert decide(tau(0.84), champion, judged=on_all).publish
+
+
+@pytest.mark.parametrize(
+    ("champion", "alike", "rule"),
+    [
+        (versus(0.79, 0.81), 0.97, "not worse"),
+        (versus(0.82, 0.81), 0.91, "suspect features"),
+        (versus(0.82, 0.81), None, "suspect features"),
+        (versus(0.89, 0.81), 0.5, "not worse"),
+        (versus(0.60, 0.81), 0.97, "worse than the champion"),
+    ],
+)
+def test_with_suspect_features_the_order_stays_or_it_is_a_gain(champion, alike, rule):
+    assert decide(tau(0.8), champion, suspect=True, alike=alike).rule == rule
+    if rule == "suspect features":
+        assert decide(tau(0.8), champion, alike=alike).publish
+
+
 def test_a_comparison_at_another_level_is_refused():
     with refused(ArgumentError, "compared_at_another_level", level=0.95, confidence=0.99):
         decide(tau(0.84), versus(0.84, 0.81, level=0.95))

@@ -328,3 +328,12 @@ def test_objects_are_found_as_they_are_listed(store):
     put(store, "votes/smiling/1.csv", "winner,loser\na,b\n")
     found = gather_votes(store, [source(store, "votes/smiling/1.csv")], attribute="smiling")
     assert len(found.votes) == 1
+
+
+def test_one_gap_in_the_vote_ids_of_a_dump_hides_no_repeated_vote(here):
+    votes = pd.DataFrame({"winner": ["a", "b", "c"], "loser": ["b", "c", "a"]})
+    more = pd.concat([votes, votes.head(1)], ignore_index=True).assign(
+        vote_id=[1.0, 2.0, 3.0, None]
+    )
+    found = gathered(here, {"1.parquet": votes.assign(vote_id=[1, 2, 3]), "2.parquet": more})
+    assert vote_table(found.votes).counts["used"] == 4

@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 from stored_votes import put
 
-from tasks.gather import digest_of, first_rows, gather_features, gather_truth
+from tasks.gather import digest_of, gather_features, gather_truth, rows_of
 from tasks.read import ReadError
 from tasks.store import Store
 from urlr.votes import vote_table
@@ -112,7 +112,7 @@ def test_a_part_is_read_anew_when_it_changed(here):
 
 def test_the_first_rows_of_a_part_are_those_of_the_file(here):
     part = put(here, "features/a.csv", "item,x\na,1\nb,2\nc,3\n")
-    assert first_rows(here, part, 2)["item"].tolist() == ["a", "b"]
+    assert rows_of(here, [part], pd.Index(["b", "a"]), 2)["item"].tolist() == ["a", "b"]
 
 
 def test_the_digest_minds_neither_the_order_of_rows_nor_other_items(here):

@@ -228,6 +228,154 @@ def test_a_million_rows_take_seconds_not_minutes():
     assert ((imported.votes["outcome"] == "a") == (table["label"] == table["left"])).all()
 
 
+# ---------------------------------------------------------------- names and spellings
+
+VOTED = Mapping(item_a="one", item_b="two", winner="item_a")
+BEST = replace(VOTED, winner="best", outcomes={"tie": "tie"})
+
+
+def respelled(imported):
+    """How many rows have an id that was read in another spelling, by what it names."""
+    return {str(what): rows for what, rows in note(imported, "respelled_ids")["rows"].items()}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_columns_with_names_near_to_ours_are_found_by_the_names_they_have(ending, tmp_path):
+    table = pd.DataFrame(
+        {
+            "Item A": ["p", "q"],
+            "Item B": ["q", "p"],
+            "Winner": ["p", "p"],
+            "Time": ["2024-01-01", "2024-01-02"],
+            "Annotator": ["me", "you"],
+        }
+    )
+    mapping = Mapping("Item A", "Item B", winner="Winner", annotator="Annotator", time="Time")
+    write_table(table, tmp_path / f"v.{ending}")
+    imported = checked(import_flat(tmp_path / f"v.{ending}", [mapping]))
+    assert rows(imported, "item_a", "outcome", "annotator") == [("p", "a", "me"), ("q", "b", "you")]
+    assert imported.votes["time"].dt.day.tolist() == [1, 2]
+    assert imported.notes == ()
+
+
+def test_a_refusal_lists_the_columns_of_the_file_alone(put):
+    path = put("v.csv", "Item A,item_b,Winner\n a,b,a\n")
+    said = refused(import_flat, path, [replace(VOTED, item_a="Item A", item_b="none")])
+    assert said.fields["found"].fields["names"] == ["Item A", "item_b", "Winner"]
+
+
+def test_what_was_respelled_is_counted_in_columns_with_our_names(put):
+    mapping = Mapping(
+        winner="winner", annotator="annotator", vote_id="vote_id", left="left", optional=frozenset()
+    )
+    path = put(
+        "v.csv",
+        "item_a,item_b,winner,annotator,vote_id,left\n"
+        "a ,b,a,me,1,b\n"
+        "a,b\u200b,b,me,2,b\n"
+        "a,b,b ,\u200bme,3,b\n"
+        "a,b,a,me,4\u200b,b \n"
+        "a,b,a,me,5,b\n",
+    )
+    imported = checked(import_flat(path, [mapping]))
+    assert rows(imported, "item_a", "item_b", "outcome", "annotator", "vote_id", "left") == [
+        ("a", "b", said, "me", str(number), "b") for number, said in enumerate("abbaa", start=1)
+    ]
+    assert respelled(imported) == {
+        of_method("respelled_item"): 4,
+        of_method("respelled_annotator"): 1,
+        of_method("respelled_vote_id"): 1,
+    }
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_column_is_found_that_differs_from_the_mapping_by_case_and_signs(ending, put):
+    names = ["Model A", "model-b", "\ufeffWINNER", "Judge", "TStamp"]
+    cells = ["007", "8", "Model_A", "01", "1682351591"]
+    content = f"{','.join(names)}\n{','.join(cells)}\n"
+    if ending == "json":
+        content = [dict(zip(names, cells, strict=True))]
+    imported = checked(import_flat(put(f"v.{ending}", content), PRESETS["arena"]))
+    assert rows(imported, "item_a", "item_b", "outcome", "annotator") == [("007", "8", "a", "01")]
+    assert imported.votes["time"].notna().all()
+    assert imported.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("header", "judge"),
+    [("Judge,judge", "second"), ("Judge,JUDGE", None), ("other,Judge", "second")],
+)
+def test_an_exact_name_goes_first_and_two_near_ones_are_none(header, judge, put):
+    path = put("v.csv", f"model_a,model_b,winner,tstamp,{header}\np,q,tie,1,first,second\n")
+    imported = checked(import_flat(path, PRESETS["arena"]))
+    assert imported.votes.get("annotator", pd.Series([None])).tolist() == [judge]
+
+
+def test_a_near_name_that_two_of_a_mapping_could_mean_is_neither():
+    table = pd.DataFrame({"one": ["p"], "two": ["q"], "Who Am": ["me"]})
+    mapping = replace(VOTED, annotator="who am", vote_id="who_am")
+    assert refused(import_table, table, mapping, where="t").fields["name"] == "who am"
+
+
+def test_the_layout_whose_columns_are_near_is_chosen(put):
+    path = put("v.csv", "Chosen ID,Rejected ID,chosen,rejected\n01,2,x,y\n")
+    imported = checked(import_flat(path, PRESETS["preference"]))
+    assert rows(imported, "item_a", "item_b") == [("01", "2")]
+
+
+@pytest.mark.parametrize("dirt", ["\u200b", "\ufeff", "\u00ad", " \t"])
+def test_words_are_understood_whatever_nobody_sees_in_them(dirt):
+    said = [f"left{dirt}", f"{dirt}RIGHT", f"sa{dirt.strip()}me", dirt, "left"]
+    table = pd.DataFrame({"one": "p", "two": "q", "said": said, "state": [""] * 4 + [f"bad{dirt}"]})
+    imported = checked(import_table(table, WORDS, where="t"))
+    assert imported.votes["outcome"].tolist() == ["a", "b", "tie", "skip"]
+    assert reasons(imported) == {"column_says state bad": 1}
+
+
+def test_a_winner_is_found_in_whatever_spelling_it_is_named():
+    table = pd.DataFrame({"one": ["7 ", "7", "7"], "two": "8", "best": ["7", "8\u200b", "tie "]})
+    imported = checked(import_table(table, BEST, where="t"))
+    assert rows(imported, "item_a", "outcome") == [("7", "a"), ("7", "b"), ("7", "tie")]
+    assert respelled(imported) == {of_method("respelled_item"): 2}
+
+
+@pytest.mark.parametrize("items", [("20", "30"), ("20.0", "30")])
+def test_points_that_a_gap_gave_the_winners_are_needless(items):
+    one, two = items
+    table = pd.DataFrame({"one": one, "two": two, "best": ["20.0", "30", "20", "tie", None]})
+    imported = checked(import_table(table, replace(BEST, left="best"), where="t"))
+    assert rows(imported, "item_a", "item_b", "outcome") == [
+        ("20", "30", said) for said in ("a", "b", "a", "tie")
+    ]
+    assert imported.votes["left"].fillna("").tolist() == ["a", "b", "a", ""]
+
+
+def test_points_of_winners_are_kept_where_items_have_them():
+    table = pd.DataFrame({"one": "20.0", "two": "3.5", "best": ["20.0", "3.5", "20.0", "20"]})
+    imported = checked(import_table(table, BEST, where="t"))
+    assert rows(imported, "item_a", "outcome") == [("20.0", "a"), ("20.0", "b"), ("20.0", "a")]
+    assert reasons(imported) == {"column_names_neither best one two": 1}
+
+
+@pytest.mark.parametrize("cells", [("x", "y"), ("7", "7"), ("", "")])
+def test_a_column_with_the_name_of_ours_is_any_other(cells, put):
+    path = put("v.csv", f"one,two,respelled_ids\na,b,{cells[0]}\na,b,{cells[1]}\n")
+    imported = checked(import_flat(path, [VOTED]))
+    assert imported.votes.columns.tolist() == ["item_a", "item_b", "outcome"]
+    assert imported.notes == ()
+
+
+def test_a_column_with_the_name_of_ours_can_be_mapped(tmp_path):
+    bits = np.array([7, 1], np.uint8)
+    write_table(
+        pd.DataFrame({"one": " a", "two": "b", "respelled_ids": bits}), tmp_path / "v.parquet"
+    )
+    mapping = replace(VOTED, annotator="respelled_ids")
+    imported = checked(import_flat(tmp_path / "v.parquet", [mapping]))
+    assert rows(imported, "item_a", "annotator") == [("a", 7), ("a", 1)]
+    assert respelled(imported) == {of_method("respelled_item"): 2}
+
+
 # ---------------------------------------------------------------- flat presets
 
 
@@ -372,7 +520,11 @@ def test_any_flat_records_are_imported_or_refused_in_one_line(lines, ending, put
     ("content", "code", "named"),
     [
         ("model_a,model_b,winer\np,q,tie\n", "missing_name", ("`winner`", "`winer`")),
-        ("Model_A,model_b,winner\np,q,tie\n", "missing_name", ("`model_a`", "`Model_A`")),
+        (
+            "Model_A,MODEL-A,model_b,winner\np,p,q,tie\n",
+            "missing_name",
+            ("`model_a`", "Model_A, MODEL-A"),
+        ),
         ("chosen,rejected\np,q\n", "missing_name", ("`model_a`", "chosen, rejected")),
         ("model_a,model_b,winner,winner\np,q,tie,tie\n", "repeated_column", ("`winner`",)),
         ("model_a,model_b,winner\np,q,?\n", "mostly_unknown", ("winner", "1 of 1")),

@@ -80,6 +80,58 @@ def test_argilla_options_are_items_when_they_do_not_recur_or_when_told(put):
     assert refused(import_argilla, put("r.json", nameless)).code == "records_without_id"
 
 
+def options(*names: object) -> dict:
+    """A response that ranks these options, the first best."""
+    return response([{"rank": rank, "value": name} for rank, name in enumerate(names)])
+
+
+def respelled(imported) -> list[int]:
+    """In how many votes an id had another spelling."""
+    return list(note(imported, "respelled_ids")["rows"].values())
+
+
+def test_options_that_recur_in_another_spelling_are_prefixed(put):
+    path = put("r.json", [record(1, options("a", "b")), record(2, options(" a", "b\u200b"))])
+    imported = checked(import_argilla(path))
+    assert rows(imported, "item_a", "item_b") == [("1:a", "1:b"), ("2:a", "2:b")]
+    assert note(imported, "options_recur") == {"option": "a"}
+    assert respelled(imported) == [1]
+
+
+@pytest.mark.parametrize("prefix", [True, False])
+def test_spellings_of_an_option_are_one_item(prefix, put):
+    path = put("r.json", [record("r", options("a", "b"), options(" a", "b"), options("a", "a "))])
+    imported = checked(import_argilla(path, prefix_record=prefix))
+    start = "r:" if prefix else ""
+    assert rows(imported, "item_a", "item_b") == [(f"{start}a", f"{start}b")] * 2
+    assert reasons(imported) == {"self_comparison": 1}
+    assert respelled(imported) == [1]
+
+
+def test_spellings_of_a_record_are_one(put):
+    records = [record("1", options("a", "b")), record("1 ", options("b", "a"))]
+    once = checked(import_argilla(put("r.json", records)))
+    assert rows(once, "item_a", "item_b") == [("a", "b"), ("b", "a")]
+    prefixed = checked(import_argilla(put("r.json", records), prefix_record=True))
+    assert rows(prefixed, "item_a", "item_b") == [("1:a", "1:b"), ("1:b", "1:a")]
+    assert respelled(prefixed) == [1]
+
+
+def test_whole_numbers_are_prefixed_without_their_points(put):
+    records = [record("7.0", options("20.0", "30")), record("8", options("20", "30"))]
+    imported = checked(import_argilla(put("r.json", records)))
+    assert rows(imported, "item_a", "item_b") == [("7:20", "7:30"), ("8:20", "8:30")]
+
+
+@pytest.mark.parametrize("nobody", ["\u200b", " ", ""])
+def test_a_record_or_option_whose_name_nobody_sees_has_none(nobody, put):
+    records = [record(nobody, options("a", "b")), record("r", options("a", "b", nobody))]
+    assert refused(import_argilla, put("r.json", records)).code == "records_without_id"
+    imported = checked(import_argilla(put("r.json", records[1:]), prefix_record=True))
+    assert rows(imported, "item_a", "item_b") == [("r:a", "r:b")]
+    assert reasons(imported) == {"empty_item_id": 2}
+
+
 @pytest.mark.parametrize(
     "laid_out",
     [

@@ -81,6 +81,10 @@ def test_label_studio_items_are_named_by_id_fields(put):
     tasks = [task(annotation(1, "right"), left_id=7, right_id=8)]
     imported = checked(studio(put, tasks, id_fields=("left_id", "right_id")))
     assert rows(imported, "item_a", "item_b", "outcome") == [(7, 8, "b")]
+    twins = [*tasks, task(annotation(2, "right\u200b"), left_id="x\u200b", right_id=" y")]
+    imported = checked(studio(put, twins, id_fields=("left_id", "right_id")))
+    assert rows(imported, "item_a", "item_b", "outcome") == [(7, 8, "b"), ("x", "y", "b")]
+    assert list(note(imported, "respelled_ids")["rows"].values()) == [1]
     said = refused(studio, put, tasks, id_fields=("left_id", "rihgt_id"))
     assert (said.code, said.fields["name"]) == ("missing_name", "rihgt_id")
     assert said.fields["what"].code == "a_data_field"

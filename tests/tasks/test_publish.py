@@ -6,11 +6,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from refusals import refused
 from registries import MLFLOW_WARNS, NIGHT, moved, registered
-from stored_votes import order_of, small, stored
+from sentences import like
+from stored_votes import QUICK, order_of, small, stored
 
+from tasks.gate import GateSettings
 from tasks.messages import message
+from tasks.names import encoded
+from tasks.other_settings import other_settings
 from tasks.publish import Desk, PublishError, publish
-from tasks.registry import Registry, RegistryError, Version
+from tasks.registry import Owner, Registry, RegistryError, Version
+from tasks.registry.alias_moves import CHAMPION
+from tasks.registry.mlflow_client import Mlflow
 from tasks.results import Order, Rival, Trained
 from tasks.store import Store
 from tasks.train import train
@@ -88,6 +94,35 @@ def test_a_champion_of_a_later_night_is_replaced_by_force_alone(
     assert registry.history(attribute)[-1].forced
 
 
+def test_a_version_by_other_settings_names_them(registry, verifier, attribute, tmp_path):
+    store = Store.at(tmp_path)
+    small(store)
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None, force=True)
+    first = train(order_of(store))
+    named = replace(first, result=replace(first.result, attribute=attribute))
+    assert publish(named, with_name(order_of(store), attribute), desk).version == 1
+    order = order_of(
+        store,
+        run="20261102T020000Z-0a1b2c",
+        fit=replace(QUICK, seed=1),
+        gate=GateSettings(confidence=0.95),
+        rivals=(Rival(1, 0, True, first.result.place),),
+    )
+    second = train(order)
+    named = replace(second, result=replace(second.result, attribute=attribute))
+    entry = publish(named, with_name(order, attribute), desk)
+    changes = [
+        message("changed_setting", name="fit.seed", before="0", after="1"),
+        message("changed_setting", name="gate.confidence", before="0.99", after="0.95"),
+    ]
+    for text in (entry.reason, registry.version(attribute, 2).description):
+        assert text.endswith(message("with_other_settings", finding="", changes=changes))
+    assert other_settings(order, replace(second.result, chosen={})) == [
+        message("settings_not_recorded")
+    ]
+    assert other_settings(order, first.result) == []
+
+
 def test_a_frozen_attribute_is_held_also_by_force(challenge, registry, verifier, attribute):
     order, trained = challenge
     order = replace(order, frozen=True)
@@ -110,6 +145,8 @@ def test_a_champion_without_judge_is_replaced_by_force_alone(
     gone = order.store.address("runs/elsewhere/judge.npz")
     assert held.reason.code == "judge_lost"
     assert held.reason.fields == {"version": 1, "path": gone}
+    other = replace(trained, lost_file="runs/elsewhere/result.json")
+    assert publish(other, order, desk).reason.fields["path"] == order.store.address(other.lost_file)
     assert "--force" in held.reason
     assert live(registry, attribute) == (1, 1)
     forced = publish(trained, order, replace(desk, force=True))
@@ -132,6 +169,61 @@ def test_results_after_a_champion_that_is_lost_are_published_by_force_alone(
     forced = publish(trained, order, replace(desk, force=True))
     assert (forced.outcome, forced.rival_lost, forced.version) == ("published", False, 1)
     assert live(registry, attribute) == (1, 1)
+
+
+def test_a_model_that_was_adopted_by_another_store_meanwhile_is_left_alone(
+    challenge, registry, verifier, attribute
+):
+    order, trained = challenge
+    registry.own(attribute, Owner("theirs", "/theirs"))
+    ours = Owner("ours", order.store.url)
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None, force=True, owner=ours)
+    for tried in (desk, replace(desk, dry=True)):
+        with refused(RegistryError, "model_of_another_store", address="/theirs"):
+            publish(trained, order, tried)
+    assert live(registry, attribute) == (1, 1)
+    assert [one.number for one in registry.versions(attribute)] == [1]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_what_was_rolled_back_is_published_again_by_force_alone(
+    challenge, registry, verifier, attribute, by_hand
+):
+    order, trained = challenge
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None)
+    publish(trained, order, replace(desk, force=True))
+    if by_hand:
+        Mlflow(registry.uri).set_alias(encoded(attribute), CHAMPION, 1)
+        registry.reconcile(attribute)
+    else:
+        registry.rollback(attribute, run="me", why="complaints")
+    held = publish(trained, order, desk)
+    assert (held.outcome, held.version, held.rival_lost) == ("held", 2, False)
+    assert (held.reason.code, held.reason.fields["version"]) == ("version_taken_back", 2)
+    assert live(registry, attribute) == (1, 3)
+    forced = publish(trained, order, replace(desk, force=True))
+    assert (forced.outcome, forced.version) == ("published", 2)
+    assert live(registry, attribute) == (2, 4)
+
+
+def test_nothing_replaces_a_champion_that_was_removed_by_hand_but_by_force(
+    challenge, registry, verifier, attribute
+):
+    """Also where the votes are new, which would pass as a first model."""
+    order, trained = challenge
+    order = replace(order, rivals=(), champion_lost=True)
+    Mlflow(registry.uri).delete_alias(encoded(attribute), CHAMPION)
+    desk = Desk(registry, verifier, "run", NIGHT, lambda: None)
+    for noted in (False, True):
+        held = publish(trained, order, desk)
+        assert (held.outcome, held.rival_lost, held.live) == ("held", True, None), noted
+        assert (held.reason.code, held.reason.fields["version"]) == ("champion_removed", 1)
+        assert registry.champion(attribute) is None
+        registry.reconcile(attribute)
+    about = registry.version(attribute, 2).description
+    assert like("tasks", "held_against_version", version=1).fullmatch(about)
+    forced = publish(trained, order, replace(desk, force=True))
+    assert (forced.outcome, forced.version) == ("published", 2)
 
 
 class Refusing:

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from tasks.read import ReadError, match_ids, read_features, read_table, read_votes
 from tasks.write import write_table
+from urlr.ballots import ballots_of
 from urlr.spelling import cleaned
+from urlr.votes import vote_table, with_clean_ids
 
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | (
     st.sampled_from(["NA", "null", "None", "nan", "007", "1e5", "true", "-1", "=1+1", 'a"b', "a,b"])
@@ -123,7 +125,7 @@ def test_large_whole_numbers_stay_exact_beside_gaps(ending, tmp_path):
 
 def test_byte_order_mark_spaces_in_the_header_and_blank_lines_do_no_harm(tmp_path):
     votes = read_votes(put(tmp_path / "v.csv", b"\xef\xbb\xbfwinner, loser\r\na,b\r\n\r\nc,d\r\n"))
-    assert votes.to_dict("list") == {"winner": ["a", "c"], "loser": ["b", "d"]}
+    assert votes[["winner", "loser"]].to_dict("list") == {"winner": ["a", "c"], "loser": ["b", "d"]}
 
 
 def test_line_breaks_inside_quotes_begin_no_row_and_are_no_part_of_the_id(tmp_path):
@@ -133,7 +135,7 @@ def test_line_breaks_inside_quotes_begin_no_row_and_are_no_part_of_the_id(tmp_pa
 
 def test_binary_ids_of_old_parquet_writers_are_text(tmp_path):
     pq.write_table(pa.table({"winner": [b"a"], "loser": [b"b"]}), tmp_path / "v.pq")
-    assert read_votes(tmp_path / "v.pq").iloc[0].tolist() == ["a", "b"]
+    assert read_votes(tmp_path / "v.pq").iloc[0, :2].tolist() == ["a", "b"]
 
 
 def test_a_named_index_stored_by_pandas_is_the_item_column(tmp_path):
@@ -184,7 +186,7 @@ def test_one_id_that_is_no_plain_decimal_leaves_all_as_they_are(odd):
 
 @pytest.mark.parametrize("odd", ["20.0", " 20", "20\ufeff"])
 def test_stray_signs_do_not_hinder_matching(odd):
-    votes, _ = match_ids(votes_of("1", odd), features_of(1, 20))
+    votes, _ = match_ids(with_clean_ids(votes_of("1", odd)), features_of(1, 20))
     assert votes["winner"].tolist() == [1, 20]
 
 
@@ -384,3 +386,17 @@ def test_rows_are_never_lost(tmp_path):
     lines = [f"a{k % 7},b{k % 5},{k}" for k in range(100_000)]
     read = read_table(put(tmp_path / "v.csv", "\n".join(["winner,loser,vote_id", *lines])))
     assert read["vote_id"].tolist() == [str(k) for k in range(100_000)]
+
+
+def test_what_was_on_the_left_is_read_as_the_items_are(tmp_path):
+    votes = read_votes(put(tmp_path / "v.csv", "winner,loser,Left\n007,3,007\n3,007,007\n"))
+    assert votes["left"].tolist() == ["007", "007"]
+    votes = read_votes(put(tmp_path / "w.csv", "winner,loser,left\n7,3,7\n3,7,a\n"))
+    votes, _ = match_ids(votes, features_of(3, 7))
+    assert votes["left"].tolist() == [7, "a"]
+    assert ballots_of(vote_table(votes)).rows.side[0] == 1.0
+
+
+def test_a_share_of_left_choices_in_another_table_stays_a_number(tmp_path):
+    table = read_table(put(tmp_path / "people.csv", "annotator,left\n7,0.5\n"))
+    assert table["left"].tolist() == [0.5]

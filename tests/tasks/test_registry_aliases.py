@@ -16,7 +16,7 @@ from registries import MLFLOW_WARNS, NIGHT, kept, moved, publication, registered
 from tasks.lease import LeaseLost
 from tasks.messages import message
 from tasks.names import encoded
-from tasks.registry import NotRegistered, Registry, RegistryError, alias_history
+from tasks.registry import NotRegistered, Owner, Registry, RegistryError, alias_history
 from tasks.registry.alias_history import BY_HAND, RECORD, Move, moves_in
 from tasks.registry.alias_moves import CHALLENGER, CHAMPION
 from tasks.registry.mlflow_client import Mlflow
@@ -298,6 +298,40 @@ def test_an_alias_moved_or_removed_by_hand_is_noted(registry, attribute):
     assert registry.live_on(attribute, datetime.now(UTC)) is None
     assert registry.champion(attribute) is None
     assert registry.reconcile(attribute) == []
+
+
+def test_a_move_by_hand_is_noted_by_the_store_that_owns_the_model_alone(registry, attribute):
+    moved(registry, registered(registry, attribute, 2)[:1])
+    owner = Owner("ours", "/ours")
+    registry.own(attribute, owner)
+    by_hand(registry, attribute, 2)
+
+    def noted(store: Owner | None) -> list[str]:
+        said = registry.reconcile_all(owner=store)
+        return [one.code for one in said if one.fields.get("attribute") == attribute]
+
+    assert noted(Owner("other", "/other")) == []
+    assert noted(None) == []
+    assert noted(owner) == ["alias_moved_by_hand"]
+
+
+@pytest.mark.parametrize(("path", "gone"), [((1, 2, 1), {2}), ((1, 2), set()), ((2, None), {2})])
+def test_what_somebody_took_back_in_mlflow_is_withdrawn(registry, attribute, path, gone):
+    versions = registered(registry, attribute, 2)
+    moved(registry, [versions[number - 1] for number in path[:-1]])
+    if path[-1] is None:
+        Mlflow(registry.uri).delete_alias(encoded(attribute), CHAMPION)
+    else:
+        by_hand(registry, attribute, path[-1])
+    registry.reconcile(attribute)
+    assert registry.withdrawn(attribute) == gone
+
+
+def test_a_model_that_another_store_was_faster_to_make_is_left_alone(registry, attribute):
+    name = encoded(attribute)
+    registry._create_model(attribute, name, Owner("theirs", "/theirs"))
+    with refused(RegistryError, "model_of_another_store", address="/theirs"):
+        registry._create_model(attribute, name, Owner("ours", "/ours"))
 
 
 def test_a_champion_that_is_not_ours_is_told_and_not_used(registry, attribute):

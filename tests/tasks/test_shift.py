@@ -32,6 +32,7 @@ def test_a_usual_night_is_no_shift():
             {"share": 0.6, "name": "eve", "before": 0.2},
         ),
         ({"alike": OrderTau(-0.8, 30)}, "order_turned_round", {"items": 30, "tau": -0.8}),
+        ({"known": 30, "met": 5}, "ids_changed", {"known": 30, "met": 5}),
     ],
 )
 def test_a_sudden_change_is_told_with_its_likely_cause(changed, code, figures):
@@ -54,6 +55,8 @@ def test_a_sudden_change_is_told_with_its_likely_cause(changed, code, figures):
         {"alike": OrderTau(None, 30)},
         {"alike": OrderTau(0.0, 30)},
         {"alike": None},
+        {"known": 30, "met": 6},
+        {"known": FEWEST_ITEMS - 1, "met": 0},
     ],
 )
 def test_what_is_allowed_or_not_known_or_was_so_before_is_none(changed):

@@ -18,6 +18,7 @@ from store_looks import keys, said
 
 from tasks.messages import message
 from tasks.objects import checked_key, hidden_name, redacted
+from tasks.settings import SettingsError
 from tasks.store import Changed, Exists, NotThere, Store, StoreError
 
 AWKWARD = ["Größe/ein bild.csv", "日本/語.jsonl", "a+b&c=d?e#f%20g.csv", "q'uote\"d.txt", "-/~.x"]
@@ -295,6 +296,22 @@ def test_secrets_are_taken_out_of_any_text(monkeypatch):
         assert "top/secret" not in str(sent)
         assert sent.code == "store_failed"
         assert sent.fields == {"path": "s3://***@host/x", "said": "it was ***"}
+
+
+def test_what_an_address_asks_for_is_taken_out_of_any_text(monkeypatch):
+    assert redacted("at http://host:9/x?token=abc&id=7#part now") == (
+        "at http://host:9/x?token=***&id=***#*** now"
+    )
+    assert redacted("at tcp://host:9?abc") == "at tcp://host:9?***"
+    assert redacted("(`http://host/?token=abc`).") == "(`http://host/?token=***`)."
+    for harmless in ("at s3://bucket/what?/1#2.csv", "why? at http://host/a#"):
+        assert redacted(harmless) == harmless
+    said = "no answer: url: /bucket?token=abc"
+    assert redacted(said) == said
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://host/?token=abc")
+    assert redacted(said) == "no answer: url: /bucket?token=***"
+    error = SettingsError(message("store_failed", path="http://host/?token=abc", said=""))
+    assert error.fields["path"] == "http://host/?token=***"
 
 
 # A directory only.

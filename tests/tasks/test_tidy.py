@@ -10,7 +10,7 @@ from refusals import refused
 from registries import MLFLOW_WARNS, moved, publication
 
 from tasks.registry import Registry
-from tasks.results import RESULTS, Night, SharedTable
+from tasks.results import RESULTS, RUN, Night, SharedTable
 from tasks.store import Store, StoreError
 from tasks.tidy import OldRuns, TidyError, old_runs
 
@@ -113,6 +113,17 @@ def test_the_newest_whole_night_stays_though_it_failed(store, own_registry):
     some = [recorded(day, only=("a",)) for day in (17, 18, 19, 20)]
     left(store, recorded(1), recorded(2), recorded(3, state="Failed"), *some)
     assert looked(store, own_registry).needed == (run_of(3), run_of(2))
+
+
+@pytest.mark.parametrize("store", ["local"], indirect=True)
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe"])
+def test_a_run_with_a_damaged_record_is_no_good_night_and_stays(store, own_registry, content):
+    left(store, recorded(1), recorded(2), *(recorded(day, only=("a",)) for day in (4, 5, 6)))
+    for day in (3, 7):
+        store.create(f"runs/{run_of(day)}/{RUN}", content)
+    found = looked(store, own_registry, nights=1)
+    assert found.unneeded == (run_of(1), run_of(4), run_of(5))
+    assert {*found.recent, *found.needed} == {run_of(day) for day in (2, 3, 6, 7)}
 
 
 @pytest.mark.parametrize("store", ["local"], indirect=True)

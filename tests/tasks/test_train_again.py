@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
+from cases import passed
+from judge import Seen
 from refusals import refused
 from stored_votes import QUICK, order_of, put, simulated, small, stored, written
 
@@ -23,6 +25,7 @@ from tasks.work import key_of as result_key
 from tasks.work import settings_digest
 
 OTHER = "20261102T020000Z-0a1b2c"
+LIVE = "records and aliases are not as a night left them"
 PLACE = place_of("20261101T020000Z-0a1b2c", "smiling")
 
 
@@ -269,6 +272,23 @@ def test_a_judge_that_is_lost_damaged_or_of_another_urlr_is_reported(night, here
     assert trained.earlier == ()
 
 
+@pytest.mark.parametrize("gone", [JUDGE, RESULT, "transform.npz"])
+def test_the_file_for_want_of_which_a_champion_is_not_compared_with_is_named(night, here, gone):
+    store, _ = night
+    small(here)
+    result = RESULTS.from_bytes(store.read(f"{PLACE}/{RESULT}"), "here")
+    shared = "runs/gone/shared/features/0a1b" if gone == "transform.npz" else None
+    for name, data in (
+        (JUDGE, store.read(f"{PLACE}/{JUDGE}")),
+        (RESULT, RESULTS.to_bytes(replace(result, shared=shared))),
+    ):
+        if name != gone:
+            here.create(f"runs/old/{name}", data)
+    trained = train(order_of(here, rivals=(Rival(3, 0, True, "runs/old"),)))
+    assert (trained.champion, trained.lost) == (None, (3,))
+    assert trained.lost_file == f"{shared or 'runs/old'}/{gone}"
+
+
 @pytest.mark.parametrize("large", [10_000, 1])
 def test_times_that_nobody_can_read_are_told_as_such(here, large):
     made = simulated()
@@ -299,6 +319,7 @@ def test_a_champion_whose_record_is_damaged_fails_its_attribute_by_the_right_nam
     with refused(ReadError, "champion_record_damaged", version=3) as error:
         train(order_of(here, rivals=(Rival(3, 0, True, "runs/old"),)))
     assert here.address(f"runs/old/{RESULT}") in str(error.value)
+    passed(LIVE, "the champion's record lacks a field", Seen("failed", str(error.value)))
     earlier = train(order_of(here, rivals=(Rival(3, 1, False, "runs/old"),)))
     assert earlier.lost == (3,)
 

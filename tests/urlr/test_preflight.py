@@ -10,7 +10,7 @@ import urlr
 from urlr import VoteError, comparison_graph, outlier_path, preflight
 from urlr.baselines import majority
 from urlr.messages import message
-from urlr.preflight_checks import mixed_share
+from urlr.preflight_checks import MOST_GUESSED, guessed_tau, mixed_share
 
 CHAIN = [("B", "A"), ("C", "B"), ("D", "C"), ("E", "D")]
 
@@ -85,6 +85,22 @@ def test_disconnected_votes_are_refused_without_features_and_warned_of_with(how)
     assert np.isfinite(ranker.scores["score"]).all()
 
 
+@pytest.mark.parametrize("dumps", [False, True])
+def test_a_total_below_the_votes_is_named_by_its_row(dumps, how):
+    pairs = [("a", "b"), ("b", "c"), ("a", "c")] * 10
+    votes = pd.DataFrame([*pairs[:25], ("Total", "700"), *pairs[25:]], columns=["winner", "loser"])
+    place = message("row_of_votes", row=26)
+    if dumps:
+        votes = votes.assign(dump="1.csv", row=np.arange(31) + 101)
+        place = message("row_of_file", row=126, path="1.csv")
+    stray = message("stray_votes", count=1, rows=place, more="")
+    with refused(VoteError, "groups_never_compared") as caught:
+        urlr.fit(votes, **how)
+    assert str(caught.value).endswith(stray)
+    features = pd.DataFrame({"f": [3.0, 2.5, 1.0, 2.0, 0.5]}, index=["a", "b", "c", "Total", "700"])
+    assert stray in urlr.fit(votes, features, **how).facts.warnings
+
+
 def test_all_reasons_to_refuse_are_said_under_the_code_of_the_first():
     votes = pd.DataFrame({"item_a": ["a", "x"], "item_b": ["b", "y"], "outcome": "tie"})
     found = preflight(comparison_graph(votes))
@@ -154,6 +170,39 @@ def test_items_both_win_and_lose_as_often_as_in_a_strict_order(n_votes):
     pairs = np.array([np.sort(rng.choice(100, 2, replace=False)) for _ in range(n_votes)])
     wins, losses = (np.bincount(pairs[:, side], minlength=100) for side in (0, 1))
     assert 0.8 < mixed_share(wins, losses) < 1.2
+
+
+@pytest.mark.parametrize("errors", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize(("n_items", "n_votes"), [(8, 120), (30, 60), (100, 700)])
+def test_a_guess_by_who_mostly_wins_says_half_of_what_honest_votes_do(n_items, n_votes, errors):
+    rng = np.random.default_rng(n_votes)
+    pairs = np.array([np.sort(rng.choice(n_items, 2, replace=False)) for _ in range(n_votes)])
+    wrong = rng.random(n_votes) < errors
+    pairs[wrong] = pairs[wrong, ::-1]
+    assert guessed_tau(*pairs.T) < 0.7
+
+
+@pytest.mark.parametrize("n_hubs", [1, 5])
+def test_what_is_compared_with_the_same_few_winners_is_guessed(n_hubs):
+    winner, loser = np.arange(300) % n_hubs, n_hubs + np.arange(300)
+    assert guessed_tau(winner, loser) > MOST_GUESSED
+    assert guessed_tau(winner[:19], loser[:19]) is None
+
+
+def test_a_chain_and_single_pairs_are_not_guessed():
+    steps = np.arange(60)
+    assert guessed_tau(steps, steps + 1, np.full(60, 5)) < 0
+    assert guessed_tau(2 * steps, 2 * steps + 1) == 0
+
+
+def test_good_items_against_bad_ones_are_warned_of_also_with_errors():
+    rng = np.random.default_rng(0)
+    votes = pd.DataFrame({"winner": rng.integers(30, size=600)})
+    votes["loser"] = 30 + rng.integers(30, size=600)
+    wrong = rng.random(600) < 0.05
+    votes[wrong] = votes.loc[wrong, ["loser", "winner"]].to_numpy()
+    found = urlr.fit(votes, replicates=0).facts.warnings
+    assert "guessed_votes" in {one.code for one in found}
 
 
 def test_winners_that_never_lose_make_votes_that_show_nothing():

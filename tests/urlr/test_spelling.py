@@ -12,7 +12,9 @@ from refusals import refused
 from urlr import VoteError, fit, vote_table
 from urlr.ids import read_ids
 from urlr.messages import message
-from urlr.spelling import alike, clean_column, cleaned
+from urlr.metrics import held_out_agreement
+from urlr.spelling import alike, clean_column, cleaned, needless_points
+from urlr.votes import with_clean_ids
 
 UNSEEN = ["\ufeff", "\u200b", "\u2060", "\u00ad", "\x00", "\x1b", "\u200e", "\u202a", "\u0085"]
 AROUND = [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", *UNSEEN]
@@ -76,7 +78,9 @@ def test_all_kinds_of_text_columns_agree(cells):
     ],
 )
 def test_a_needless_point_zero_goes_where_all_others_are_whole_numbers(column, ids):
-    assert read_ids(pd.Series(column, dtype="str")).values.tolist() == ids
+    given = pd.Series(column, dtype="str")
+    clean, _ = clean_column(given, points=needless_points([given]))
+    assert read_ids(clean).values.tolist() == ids
 
 
 def test_numbers_text_and_padded_numbers_stay_three_items():
@@ -161,3 +165,109 @@ def test_features_are_found_under_any_spelling():
     votes = twins(np.random.default_rng(5))
     features = pd.DataFrame({"item": [f"{k}.0\u00a0" for k in range(20)], "x": range(20)})
     assert fit(votes, features).facts.rows["used"] == 399
+
+
+def pairs_of(ids: list[str], n: int = 200) -> pd.DataFrame:
+    """Votes in which every item of the list wins and loses, but for the last, which wins alone."""
+    rng = np.random.default_rng(5)
+    pairs = np.array([rng.choice(len(ids), 2, replace=False) for _ in range(n)])
+    first, second = pairs.T
+    top = second == len(ids) - 1
+    winner, loser = np.where(top, second, first), np.where(top, first, second)
+    return pd.DataFrame({"winner": np.take(ids, winner), "loser": np.take(ids, loser)})
+
+
+def test_a_fraction_in_one_column_keeps_the_points_of_the_other():
+    votes = pairs_of(["1.0", "2.0", "3.0", "3.5"])
+    assert "3.5" not in set(votes["loser"])
+    read = vote_table(votes)
+    assert sorted(read.items) == ["1.0", "2.0", "3.0", "3.5"]
+    assert read.respelled == {}
+
+
+def test_some_of_the_votes_have_the_items_of_all():
+    ids = ["1.0", "2.0", "3.0", "3.5"]
+    every = with_clean_ids(pairs_of(ids))
+    some = every[(every["winner"] != "3.5") & (every["loser"] != "3.5")]
+    assert set(vote_table(some).items) == {"1.0", "2.0", "3.0"}
+    scores = pd.Series([0.0, 1.0, 2.0, 3.0], index=ids)
+    assert 0.0 <= held_out_agreement(scores, some) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("voted", "known"),
+    [
+        (["1.0", "2.0", "3.0"], ["1", "2", "3", "4"]),
+        (["1", "2", "3"], ["1.0", "2.0", "3.0", "4.0"]),
+        (["1.0", "2.0", "3.0"], ["1.0", "2.0", "3.0", "3.5"]),
+        (["1.0", "2.0", "3.0"], ["1.0", "2.0", "3.0", "cat"]),
+    ],
+)
+@pytest.mark.parametrize("method", ["robust", "paper"])
+def test_votes_and_features_are_read_alike(voted, known, method):
+    features = pd.DataFrame({"size": np.arange(len(known)) ** 2.0}, index=known)
+    ranker = fit(pairs_of(voted), features, method=method)
+    assert ranker.facts.rows["used"] == 200
+    assert len(ranker.scores) == len(known)
+    assert ranker.score(features.iloc[:2]).notna().all()
+    assert ranker.score(features.iloc[:1]).index[0] in set(ranker.scores["item"])
+
+
+def test_whole_numbers_of_two_exports_are_the_same_votes():
+    first = vote_table(
+        pd.DataFrame({"winner": ["a"] * 3, "loser": ["b"] * 3, "vote_id": [1, 2, 3]})
+    )
+    second = pd.DataFrame({"winner": ["a"] * 3, "loser": ["b"] * 3, "vote_id": [1.0, 2.0, np.nan]})
+    both = pd.concat([first.frame, with_clean_ids(second)], ignore_index=True)
+    assert vote_table(both).rejections == {message("repeated_vote_id"): 2}
+
+
+def test_a_header_row_leaves_the_other_ids_as_they_are():
+    votes = pairs_of(["1.0", "2.0", "3.0"])
+    votes.loc[len(votes)] = ["winner", "loser"]
+    votes.loc[len(votes)] = ["WINNER", "LOSER"]
+    read = vote_table(votes)
+    assert set(read.items) == {"1", "2", "3"}
+    assert read.rejections == {message("header_row"): 2}
+
+
+def test_a_column_of_the_name_that_is_ours_is_left_alone():
+    votes = pairs_of(["a", "b", "c"]).assign(respelled_ids="x")
+    read = vote_table(votes)
+    assert read.counts["used"] == 200
+    assert read.unknown == ["respelled_ids_given"]
+
+
+def test_items_that_only_look_like_those_with_features_are_named():
+    features = pd.DataFrame({"size": [1.0, 4.0, 9.0]}, index=["a", "b", "c"])
+    votes = pd.concat([pairs_of(["a", "b", "c"]), pairs_of(["A", "b", "c"], 30)])
+    ranker = fit(votes.reset_index(drop=True), features)
+    [found] = [text for text in ranker.facts.warnings if text.code == "alike_features"]
+    assert found.fields["count"] == 1
+
+
+@pytest.mark.parametrize("hidden", ["\U000e0041", "\ufff9", "\u3164"])
+def test_signs_that_nobody_sees_and_that_stay_make_ids_alike(hidden):
+    assert alike(["cat", f"cat{hidden}"])
+
+
+def test_people_who_look_alike_are_named_by_the_papers_method_too():
+    votes = pairs_of(["a", "b", "c"])
+    votes["annotator"] = np.where(np.arange(len(votes)) % 2, "Ann", "ann")
+    warnings = fit(votes, method="paper").facts.warnings
+    assert "alike_annotators" in [text.code for text in warnings]
+
+
+def test_an_outcome_counts_whatever_stands_around_it_unseen():
+    votes = pd.DataFrame(
+        {"item_a": ["x", "y"], "item_b": ["y", "z"], "outcome": ["a\u200b", "\ufeffB"]}
+    )
+    assert vote_table(votes).counts["used"] == 2
+
+
+def test_what_was_on_the_left_and_is_neither_item_is_counted():
+    votes = pairs_of(["a", "b", "c"])
+    votes["left"] = votes["winner"]
+    votes.loc[:4, "left"] = "d"
+    [found] = [text for text in fit(votes).facts.warnings if text.code == "odd_sides"]
+    assert found.fields == {"count": 5}
