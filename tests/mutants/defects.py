@@ -257,7 +257,7 @@ _TASKS = [
         "part[rows][held_item[winner[rows]] | held_item[loser[rows]]] = UNSEEN",
         "part[rows][held_item[winner[rows]] & held_item[loser[rows]]] = UNSEEN",
         "quick",
-        _in("tasks/test_split", "no_held_out_item_is_learnt_from"),
+        _in("tasks/test_split"),
     ),
     Defect(
         "a lease just past its end is taken though clocks differ",
