@@ -69,7 +69,7 @@ class OtherIds:
 
 
 def _other_form(one: Any) -> Any:
-    """A whole number for its decimal text, and the other way round."""
+    """A whole number for its decimal text, and the text for the number."""
     if not isinstance(one, str):
         return str(one)
     digits = one.removeprefix("-")

@@ -65,6 +65,7 @@ def read_votes(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> p
 def votes_of(stored: pd.DataFrame, path: str | os.PathLike[str]) -> pd.DataFrame:
     """The votes in a table that was read from `path`, of which there may be none."""
     frame = with_known_names(_without_index(stored), COLUMNS)
+    frame = frame.rename(columns={RESPELLED: f"{RESPELLED}_given"})  # it would pass for ours
     _check_separator(frame, path)
     return with_clean_ids(frame) if frame.columns.is_unique else frame
 

@@ -400,3 +400,12 @@ def test_what_was_on_the_left_is_read_as_the_items_are(tmp_path):
 def test_a_share_of_left_choices_in_another_table_stays_a_number(tmp_path):
     table = read_table(put(tmp_path / "people.csv", "annotator,left\n7,0.5\n"))
     assert table["left"].tolist() == [0.5]
+
+
+def test_a_column_in_a_file_does_not_pass_for_the_mark_that_ids_were_read(tmp_path):
+    votes = pd.DataFrame({"winner": ["a", " a"], "loser": ["b", "b"]})
+    votes["respelled_ids"] = np.zeros(2, np.uint8)
+    write_table(votes, tmp_path / "v.parquet")
+    read = vote_table(read_votes(tmp_path / "v.parquet"))
+    assert list(read.items) == ["a", "b"]
+    assert read.unknown == ["respelled_ids_given"]
