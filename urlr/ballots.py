@@ -47,6 +47,16 @@ class Ballots:
         """Whether any vote has a name."""
         return len(self.names) > 0
 
+    def without_sides(self) -> Ballots:
+        """Return the same ballots as if they did not say what was shown on the left."""
+        silent = np.zeros(self.rows.n_rows)
+        return replace(self, rows=replace(self.rows, side=silent), n_odd_sides=0)
+
+    def nameless(self) -> Ballots:
+        """Return the same ballots as if they did not say who cast them."""
+        nobody = np.full(self.rows.n_rows, -1, np.int32)
+        return replace(self, annotator=nobody, names=self.names[:0], n_odd_names=0)
+
     def turned(self, which: Mask) -> Ballots:
         """Return the same ballots, some of them read the other way round."""
         return replace(self, rows=self.rows.turned(which))

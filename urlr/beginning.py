@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from urlr.arrays import Codes, Floats, Mask, Progress, no_progress
+from urlr.arrays import Floats, Mask, Progress, no_progress
 from urlr.ballots import Ballots
+from urlr.item_effects import item_variance, score_variance, tuned_variance
+from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.people.crowd import Crowd, crowd_of, equal_say
+from urlr.people.errors import calibration
 from urlr.prior import PriorSpace
-from urlr.robust import Standing, standing_of
+from urlr.robust import Standing
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap, original_space
-from urlr.suspicion import ErrorRates
 from urlr.tuning import Tuned, tuned_ridge_of
 
 RIDGE = 30.0
@@ -21,26 +24,13 @@ RIDGE = 30.0
 
 _LITTLE = 0.1
 """Share of the kernel in the prior where items left out ask for little of it."""
-
-_REVERSED = 0.8
-"""Votes of people who are wrong more often than that are read the other way round.
-
-In simulated crowds with one person in twenty reversed and a third careless, this caught 83 of 84
-reversed people with 20 votes each, and 6 of 540 careless ones; 0.6 caught 93 of these, and people
-of a campaign, who are wrong about some items and not about all.
-"""
-_TURNS = 2
-"""How often people are looked at again after some were turned."""
-
-
-def votes_of(ballots: Ballots, people: Mask) -> Mask:
-    """(n_rows,) decided votes of these people; nameless votes are nobody's."""
-    return np.append(people, False)[ballots.annotator] & ~ballots.tie
-
-
-def is_half(ballots: Ballots, votes: Mask) -> bool:
-    """Whether these are half of the decided votes or more, by weight."""
-    return bool(ballots.weight[votes].sum() >= 0.5 * ballots.weight[~ballots.tie].sum())
+_SHRINK = 0.4
+"""Share of the estimated variance that item effects get."""
+_LEAST_VARIANCE = 1e-3
+_FIRST_VARIANCE = 2.0
+"""Of scores without features, while people are judged."""
+_ENOUGH, _PEOPLE = 50, 5
+"""Votes and people from which on the variance of scores is tuned on people left out."""
 
 
 def prior_space(
@@ -75,88 +65,104 @@ class Begun:
     ridge: float
     standing: Standing
     """Of votes as they are read."""
-    rates: ErrorRates
-    """Of votes as they were cast."""
-    turned: Mask
-    """(n_rows,) votes that are read the other way round."""
-    contradictory: bool = False
-    """Whether half of the votes would have had to be read so, which was not done."""
+    crowd: Crowd
+    trusted: float = 1.0
+    """How much of a margin people left out go by, all in all."""
+
+    @property
+    def turned(self) -> Mask:
+        """(n_rows,) votes that are read the other way round."""
+        return self.crowd.is_turned
 
 
 def begin(
     ballots: Ballots,
     feature_map: FeatureMap | None,
     values: Floats,
-    folds: Codes,
     settings: FitSettings,
     seed: int,
     *,
     ridge: float | None = None,
     progress: Progress = no_progress,
 ) -> Begun:
-    """Tune, see whom to trust, and read the votes of people who are mostly wrong the other way.
+    """Choose the space, judge the people, then tune on the votes of those who can be trusted.
 
     Parameters
     ----------
     values
         (n_items, n_columns) raw features of the compared items.
-    folds
-        (n_rows,) see `folds_of_people`.
     ridge
         The map and the ridge have been chosen before: take them as they are.
     """
-    begun = _begin(ballots, feature_map, values, folds, settings, seed, ridge, progress)
-    turned_people = np.zeros(len(ballots.names), np.bool_)
-    for _ in range(_TURNS if settings.annotator_rates and settings.turn_reversed else 0):
-        wrong = begun.rates.of_annotator > np.where(turned_people, 0.5, _REVERSED)
-        if np.array_equal(wrong, turned_people):
-            break
-        turned = votes_of(ballots, wrong)
-        if is_half(ballots, turned):
-            return replace(begun, contradictory=True)
-        turned_people = wrong
-        as_read = ballots.turned(turned)
-        begun = _begin(as_read, feature_map, values, folds, settings, seed, ridge, progress)
-        begun = replace(begun, rates=begun.rates.turned(turned_people), turned=turned)
-    return begun
-
-
-def _begin(
-    ballots: Ballots,
-    feature_map: FeatureMap | None,
-    values: Floats,
-    folds: Codes,
-    settings: FitSettings,
-    seed: int,
-    known: float | None,
-    progress: Progress,
-) -> Begun:
-    """Tune on items left out, then see whom to trust."""
+    if not settings.annotator_rates:
+        ballots = ballots.nameless()
+    tuned, known, trusted = None, ridge, 1.0
     features = mapped(feature_map, values)
-    tuned = None
-    if feature_map is not None and known is not None:
-        rows = replace(ballots.rows, features=features)
-        near = known if settings.ridge == "tuned" else None
-        rng = np.random.default_rng(seed)
-        tuned = tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, within=0.1)
-    elif feature_map is not None:
-        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
-    ridge = tuned.ridge if tuned is not None else RIDGE
+    equal = replace(ballots, weight=equal_say(ballots))
+    if feature_map is not None and known is None:
+        feature_map, features, tuned = _chosen_space(feature_map, values, equal, seed, progress)
+        known = None if tuned is None else tuned.ridge
     if settings.ridge != "tuned":
-        ridge = float(settings.ridge)
-    standing = standing_of(
+        known = float(settings.ridge)
+    lean = 1.0 if settings.left_right and ballots.has_sides else np.inf
+    search = Penalties(RIDGE if known is None else known, np.inf, lean)
+    ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
+    rows = replace(ballots.rows, features=features)
+    if feature_map is not None:
+        ranking = _with_items(search, rows, equal.weight, settings)
+    crowd = crowd_of(
         ballots,
         features,
-        tuned,
-        ridge=ridge,
-        item_effects=settings.item_effects,
-        annotator_rates=settings.annotator_rates,
-        left_right=settings.left_right,
-        people=folds,
+        ranking,
+        sides=settings.left_right,
+        turn=settings.turn_reversed,
+        tastes=settings.tastes,
+        coordination=settings.coordination,
         progress=progress,
     )
-    nobody = np.zeros(ballots.rows.n_rows, np.bool_)
-    return Begun(feature_map, features, tuned, ridge, standing, standing.rates, nobody)
+    rows, weight = crowd.as_read(), crowd.weight()
+    progress("how much items differ", 0.0)
+    if feature_map is None:
+        variance, trusted = _variance_of_scores(crowd, rows, weight, lean)
+        ranking = search = replace(search, items=1.0 / variance)
+    else:
+        if tuned is None or crowd.changed:
+            rng = np.random.default_rng(seed)
+            near = known if settings.ridge == "tuned" else None
+            say = crowd.say * ~crowd.left_out
+            tuned = tuned_ridge_of(rows, say, rng=rng, near=near)
+        if tuned is not None:
+            tuned = tuned.weighed(rows, weight)
+            if settings.ridge == "tuned":
+                search = replace(search, features=tuned.ridge)
+        ranking = _with_items(search, rows, weight, settings)
+    margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
+    counted = counted & ~ballots.tie & (ballots.weight > 0)
+    if tuned is not None:
+        counted = tuned.judged & ~ballots.tie & (weight > 0)
+        margin = tuned.margin * calibration(tuned.margin, counted, weight)
+    standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
+    return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
+
+
+def _with_items(
+    search: Penalties, rows: Comparisons, weight: Floats, settings: FitSettings
+) -> Penalties:
+    """The same penalties, and one on what items have of their own beyond their features."""
+    plain = logistic_fit(rows, weight, search, tolerance=1e-4)
+    variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
+    own = settings.item_effects and variance * _SHRINK > _LEAST_VARIANCE
+    return replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
+
+
+def _variance_of_scores(
+    crowd: Crowd, rows: Comparisons, weight: Floats, lean: float
+) -> tuple[float, float]:
+    """Tuned on votes of people left out; by EM where there are too few people."""
+    if np.count_nonzero(weight > 0) >= _ENOUGH and len(crowd.ballots.names) >= _PEOPLE:
+        say = crowd.say * ~crowd.left_out
+        return tuned_variance(rows, weight, say, crowd.fold, lean=lean)
+    return score_variance(rows, weight, lean=lean), 1.0
 
 
 def _chosen_space(

@@ -15,19 +15,21 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from urlr.annotators import FINE, GROUP, TOO_FEW, VERDICTS, judged_people, q_values
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.ballots import Ballots, ballots_of
-from urlr.consensus import FEWEST_VOTES, SMALLEST_CROWD, Consensus, consensus
 from urlr.errors import ArgumentError, VoteError
-from urlr.ids import positions
+from urlr.logistic import Penalties
 from urlr.messages import message
-from urlr.opposing_groups import Group, opposing_groups
-from urlr.poisson_binomial import lower_tail_deviates, sums
-from urlr.reliability import Reliability, reliability, tallied
+from urlr.opposing_groups import Group, groups_of
+from urlr.people.crowd import FEWEST_VOTES, Crowd, crowd_of
+from urlr.people.poisson_binomial import lower_tail_deviates, sums
+from urlr.people.reliability import Reliability, reliability, tallied
+from urlr.people.verdicts import q_values
 from urlr.sentence import Sentence
 from urlr.votes import VoteTable
 
+SMALLEST_CROWD = 5
+"""People below which nobody is judged by the others."""
 Kind = Literal["person", "item", "time"]
 
 LEVEL = 0.05
@@ -86,7 +88,7 @@ def concentration(
     votes: VoteTable,
     *,
     times: pd.Series[Any] | None = None,
-    people: pd.DataFrame | None = None,
+    crowd: Crowd | None = None,
     level: float = LEVEL,
 ) -> Concentration:
     """Find the people, items and times that contrary votes come from, and who goes together.
@@ -106,9 +108,8 @@ def concentration(
         As read (`vote_table`); `Evidence.votes` of a fit.
     times
         (n_rows,) when each row was cast, as moments; missing where unknown.
-    people
-        Verdicts on the annotators (`Ranker.annotators`): who is part of a group there is looked
-        at here too.
+    crowd
+        What a fit knows of the people; looked at anew by votes alone if None.
     level
         False discovery rate over everything looked at.
 
@@ -124,12 +125,10 @@ def concentration(
     if times is not None and len(times) != len(votes.status):
         n_votes = len(votes.status)
         raise VoteError(message("times_do_not_fit", n_times=len(times), n_votes=n_votes))
-    ballots = ballots_of(votes)
-    seen = consensus(ballots)
-    verdict = _odd(ballots, seen, len(votes.items), level)
-    odd = (verdict != FINE) & (verdict != TOO_FEW)
-    if odd.any() and seen.say[~np.append(odd, False)[ballots.annotator]].any():
-        seen = consensus(ballots, without=odd, before=seen)
+    if crowd is None:
+        crowd = _crowd_of(ballots_of(votes))
+    ballots = crowd.ballots
+    seen = _Seen.of(crowd)
     people_found, of = _by_person(ballots, seen)
     looked = (
         people_found,
@@ -145,13 +144,7 @@ def concentration(
         clusters += one.clusters(q_value, level, n_contrary)
     # Some tails are below the smallest float: there, the largest surplus comes first.
     clusters.sort(key=lambda one: (one.p_value, one.expected - one.n_contrary))
-    groups: tuple[Group, ...] = ()
-    if len(ballots.names) >= SMALLEST_CROWD:
-        named = looked[0].tested & (corrected[: ends[0]] <= level)
-        together = (named & (verdict == GROUP)) | _flagged(ballots, people)
-        groups = opposing_groups(
-            ballots, votes.items, seen, of, among=named | together, together=together, level=level
-        )
+    groups = groups_of(crowd, votes.items, of.typical)
     return Concentration(
         tuple(clusters),
         groups,
@@ -160,6 +153,36 @@ def concentration(
         int(np.count_nonzero(tested)),
         level,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Votes beside what the others say."""
+
+    margin: Floats
+    """(n_ballots,) log-odds of the vote as cast; 0 where nothing is known, and for ties."""
+
+    @staticmethod
+    def of(crowd: Crowd) -> _Seen:
+        """By the consensus that people are judged by."""
+        ballots = crowd.ballots
+        return _Seen(np.where(ballots.tie | (ballots.weight <= 0), 0.0, crowd.margin))
+
+    @property
+    def judged(self) -> Mask:
+        """(n_ballots,) votes that go with the consensus or against it."""
+        return np.asarray(self.margin != 0)
+
+    @property
+    def contrary(self) -> Mask:
+        """(n_ballots,) votes against it."""
+        return np.asarray(self.margin < 0)
+
+
+def _crowd_of(ballots: Ballots) -> Crowd:
+    """The people beside a consensus by votes alone."""
+    lean = 1.0 if ballots.has_sides else np.inf
+    return crowd_of(ballots, np.zeros((ballots.rows.n_items, 0)), Penalties(1.0, 0.5, lean))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +230,7 @@ def _words(kind: Kind, name: Any, n_contrary: int, expected: float, n_all: int) 
     return message("contrary_time", when=name, of_all=of_all, usual=usual)
 
 
-def _by_person(ballots: Ballots, seen: Consensus) -> tuple[_Places, Reliability]:
+def _by_person(ballots: Ballots, seen: _Seen) -> tuple[_Places, Reliability]:
     """Everybody beside a typical person on the same pairs."""
     names = ballots.names
     rows, person = _votes_of_people(ballots, seen)
@@ -231,30 +254,14 @@ def _by_person(ballots: Ballots, seen: Consensus) -> tuple[_Places, Reliability]
     return places, of
 
 
-def _odd(ballots: Ballots, seen: Consensus, n_items: int, level: float) -> Ints:
-    """(n_people,) verdict on everybody, by the agreement and by departing where others do."""
-    if len(ballots.names) < SMALLEST_CROWD:
-        return np.full(len(ballots.names), FINE)
-    rows, person = _votes_of_people(ballots, seen)
-    return judged_people(
-        ballots.rows.winner[rows],
-        ballots.rows.loser[rows],
-        seen.margin[rows],
-        person,
-        n_people=len(ballots.names),
-        n_items=n_items,
-        level=level,
-    ).verdict
-
-
-def _votes_of_people(ballots: Ballots, seen: Consensus) -> tuple[Ints, Codes]:
+def _votes_of_people(ballots: Ballots, seen: _Seen) -> tuple[Ints, Codes]:
     """Positions of the judged votes that have a name, sorted by person, and their people."""
     rows = np.flatnonzero(seen.judged & (ballots.annotator >= 0))
     rows = rows[np.argsort(ballots.annotator[rows], kind="stable")]
     return rows, ballots.annotator[rows]
 
 
-def _by_item(ballots: Ballots, seen: Consensus, items: pd.Index[Any], of: Reliability) -> _Places:
+def _by_item(ballots: Ballots, seen: _Seen, items: pd.Index[Any], of: Reliability) -> _Places:
     """Every item beside the others; a vote counts for both of its items."""
     rows = np.flatnonzero(seen.judged)
     place = np.concatenate([ballots.rows.winner[rows], ballots.rows.loser[rows]])
@@ -263,7 +270,7 @@ def _by_item(ballots: Ballots, seen: Consensus, items: pd.Index[Any], of: Reliab
 
 
 def _by_time(
-    ballots: Ballots, seen: Consensus, times: pd.Series[Any] | None, of: Reliability
+    ballots: Ballots, seen: _Seen, times: pd.Series[Any] | None, of: Reliability
 ) -> _Places:
     """Every hour, day or week with votes beside the others."""
     rows = np.flatnonzero(seen.judged)
@@ -306,7 +313,7 @@ def _beside(
     place: Codes,
     rows: Ints,
     ballots: Ballots,
-    seen: Consensus,
+    seen: _Seen,
     of: Reliability,
     *,
     spread: float,
@@ -348,13 +355,3 @@ def _beside(
         special.ndtr(deviate / np.sqrt(1.0 + extra / np.maximum(variance, _NEVER))),
         n_votes >= FEWEST_VOTES,
     )
-
-
-def _flagged(ballots: Ballots, people: pd.DataFrame | None) -> Mask:
-    """(n_people,) who is part of a group by the verdicts on annotators."""
-    flagged = np.zeros(len(ballots.names), np.bool_)
-    if people is not None and len(people):
-        together = (people["verdict"] == VERDICTS[GROUP]).to_numpy(np.bool_)
-        place = positions(ballots.names, pd.Index(people["annotator"]))[together]
-        flagged[place[place >= 0]] = True
-    return flagged

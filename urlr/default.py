@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+from pandas import Index
 from scipy.special import logit
 
-from urlr.annotators import annotator_table
-from urlr.arrays import Floats, Mask, Progress
-from urlr.ballots import Ballots, ballots_of
+from urlr.arrays import Progress
+from urlr.ballots import ballots_of
 from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
 from urlr.features import FeatureTable, column_problems
 from urlr.graph import graph_of
 from urlr.ids import positions
 from urlr.messages import message
+from urlr.people.crowd import able
+from urlr.people.prediction import Voters, taste_groups
+from urlr.people.verdicts import differing, judged_people, people_table
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
-from urlr.robust import folds_of_people, people_left_out, robust_fit
+from urlr.robust import people_left_out, robust_fit
 from urlr.settings import FitSettings
 from urlr.verdicts import LinkEvidence
 from urlr.votes import VoteTable
@@ -29,11 +31,12 @@ def default_ranker(
     """Fit the default; see `urlr.robust` for the method."""
     graph = graph_of(read)
     ballots = ballots_of(read)
+    if not settings.left_right:
+        ballots = ballots.without_sides()
     values = np.zeros((graph.n_items, 0))
     if table is not None:
         values = table.values[positions(table.items, graph.items)]
-    streams = np.random.default_rng(settings.seed).spawn(4)
-    space_rng, fold_rng, people_rng, draw_rng = streams
+    space_rng, fold_rng, draw_rng = np.random.default_rng(settings.seed).spawn(3)
     feature_map = None
     if table is not None:
         feature_map = prior_space(values, table.columns, settings, rng=space_rng)
@@ -56,12 +59,9 @@ def default_ranker(
         remarks.append(Finding("warning", message("odd_annotators", count=ballots.n_odd_names)))
     if ballots.n_odd_sides:
         remarks.append(Finding("warning", message("odd_sides", count=ballots.n_odd_sides)))
-    folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
-    begun = begin(ballots, feature_map, values, folds, settings, seed, progress=progress)
-    rates, turned = begun.rates, begun.turned
-    if begun.contradictory:
-        remarks.append(Finding("warning", message("people_contradict_each_other")))
+    begun = begin(ballots, feature_map, values, settings, seed, progress=progress)
+    crowd, turned = begun.crowd, begun.turned
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
     if begun.standing.counted.any() and not begun.standing.margin.any():
         held_out = message("of_people") if tuned is None else message("on_items")
@@ -69,7 +69,7 @@ def default_ranker(
     if settings.ridge == "tuned" and tuned is None and feature_map is not None:
         remarks.append(Finding("warning", message("ridge_not_tuned", ridge=RIDGE)))
     model = robust_fit(
-        ballots,
+        ballots.weight,
         begun.standing,
         prune=settings.prune,  # type: ignore[arg-type]  # rules of the paper were refused before
         limit=settings.limit,
@@ -77,7 +77,7 @@ def default_ranker(
     )
     # From here on, of votes as they were cast.
     way = np.where(turned, -1.0, 1.0)
-    pruned = model.pruned | turned
+    pruned = model.pruned | turned | crowd.left_out
     items, every = graph.items, features
     if table is not None and feature_map is not None:
         items = table.items
@@ -89,9 +89,13 @@ def default_ranker(
     if n_replicates is None:
         n_replicates = replicates_for(ballots.rows.n_rows)
     progress("whom to trust", 0.5)
-    margin, judged = people_left_out(model, folds)
+    margin, judged = people_left_out(model, crowd.fold)
     margin = way * margin
-    people = _people(ballots, rates.of_annotator, pruned, margin, graph.n_items)
+    verdict = judged_people(crowd)
+    taste = taste_groups(
+        crowd.tastes.place, crowd.tastes.of_items(features), differing(crowd, verdict)
+    )
+    people = people_table(crowd, pruned, judged=verdict, taste=taste)
     decided = ~ballots.tie & (ballots.weight > 0)
     foretold = {}
     if (decided & judged).any():
@@ -113,7 +117,7 @@ def default_ranker(
         )
         taus = dict(zip(foretold, intervals.taus, strict=True))
     edges = graph.edge_of_row[ballots.place]
-    kept = np.bincount(edges, ~model.pruned, graph.n_edges) > 0
+    kept = np.bincount(edges, ~(model.pruned | crowd.left_out), graph.n_edges) > 0
     remarks += after_pruning(graph, kept, checked.n_components, alone=table is None)
     alone = table is None
     evidence = LinkEvidence(
@@ -124,12 +128,13 @@ def default_ranker(
         support=way
         * model.search.damping
         * model.rows.margins(model.found.scores(features), model.found.lean),
-        person=way * model.search.person - logit(rates.typical),
+        person=way * model.search.person - logit(crowd.typical),
         has_features=not alone,
         pruned=pruned,
         turned=turned,
-        set_aside=model.pruned,
+        set_aside=model.pruned | crowd.left_out,
         scores=scores[compared],
+        crowd=crowd,
     )
     counts = ItemCounts.of(
         ballots.rows.winner,
@@ -140,20 +145,32 @@ def default_ranker(
         graph.n_items,
     )
     findings = [*checked.findings, *remarks]
+    own = np.zeros((len(items), crowd.tastes.n))
+    own[compared] = crowd.tastes.effects
+    table_of_items = item_table(
+        items,
+        scores,
+        graph.items,
+        counts,
+        intervals=intervals,
+        effects=None if alone else model.fit.effects,
+    )
+    voters = Voters.of(
+        crowd,
+        taste,
+        able(crowd),
+        items=every @ crowd.tastes.coefficients + own,
+        effects=own,
+        variance=model.variance(every, compared),
+        trusted=begun.trusted,
+    ).in_order(positions(items, Index(table_of_items["item"])))
     return Ranker(
         settings=settings,
         feature_map=feature_map,
         outlier_map=feature_map,
         coefficients=scores if alone else model.fit.coefficients,
         outlier_coefficients=model.found.scores(features) if alone else model.found.coefficients,
-        scores=item_table(
-            items,
-            scores,
-            graph.items,
-            counts,
-            intervals=intervals,
-            effects=None if alone else model.fit.effects,
-        ),
+        scores=table_of_items,
         facts=Facts(
             rows=read.counts,
             reasons=read.reasons,
@@ -177,29 +194,11 @@ def default_ranker(
             if model.penalties.has_items
             else 0.0,
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,
-            typical_error=rates.typical,
+            typical_error=crowd.typical,
             n_annotators=len(ballots.names),
             curved=None if alone else is_curved(feature_map),
         ),
         evidence=evidence,
         people=people,
-    )
-
-
-def _people(
-    ballots: Ballots, error_rate: Floats, pruned: Mask, margin: Floats, n_items: int
-) -> pd.DataFrame:
-    side = ballots.rows.side if ballots.has_sides else None
-    return annotator_table(
-        winner=ballots.rows.winner,
-        loser=ballots.rows.loser,
-        tie=ballots.tie,
-        margin=margin,
-        annotator=ballots.annotator,
-        names=ballots.names,
-        n_items=n_items,
-        error_rate=error_rate,
-        pruned=pruned,
-        side=side,
-        seconds=ballots.seconds,
+        voters=voters,
     )

@@ -16,7 +16,7 @@ from urlr.paper import paper_ranker
 from urlr.path import Solver
 from urlr.ranker import Ranker
 from urlr.ranking import Ranking
-from urlr.settings import FitSettings, Method, OutlierSpace, Prune
+from urlr.settings import Coordination, FitSettings, Method, OutlierSpace, Prune
 from urlr.spelling import with_known_names
 from urlr.votes import COLUMNS, VoteTable, vote_table, voted_ids, with_clean_ids
 
@@ -33,6 +33,8 @@ def fit(
     item_effects: bool = True,
     annotator_rates: bool = True,
     turn_reversed: bool = True,
+    tastes: bool = True,
+    coordination: Coordination = "drop",
     ties: bool = True,
     left_right: bool = True,
     replicates: int | None = None,
@@ -81,6 +83,8 @@ def fit(
         item_effects=item_effects,
         annotator_rates=annotator_rates,
         turn_reversed=turn_reversed,
+        tastes=tastes,
+        coordination=coordination,
         ties=ties,
         left_right=left_right,
         replicates=replicates,

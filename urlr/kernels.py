@@ -415,6 +415,7 @@ def logistic_pull(
     target: Floats,
     limit: float,
     odds: Floats,
+    loading: Floats,
     n_items: int,
     curvature: Floats,
 ) -> tuple[Floats, float]:
@@ -430,6 +431,9 @@ def logistic_pull(
         value = min(max(free, -limit), limit)
         curvature[row] = weight[row] * q * (1.0 - q) * (1.0 if value == free else 0.0)
         odds[row] = weight[row] * value
+    for row in range(loading.size):
+        odds[row] *= loading[row]
+        curvature[row] *= loading[row] * loading[row]
     pull = np.zeros(n_items)
     lean_pull = 0.0
     for row in range(winner.size):

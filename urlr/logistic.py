@@ -39,6 +39,11 @@ class Comparisons:
     """(n_rows,) 1 if the winner was shown on the left, -1 if on the right, 0 if unknown."""
     features: Floats
     """(n_items, n_features) Phi, centred; no columns to rank by item effects alone."""
+    offset: Floats | None = None
+    """(n_rows,) log-odds for the winner that are known beforehand: the voter's position bias and
+    taste. None for none."""
+    loading: Floats | None = None
+    """(n_rows,) what the difference of the two scores is multiplied by; None for 1."""
 
     @property
     def n_items(self) -> int:
@@ -55,6 +60,29 @@ class Comparisons:
         margins: Floats = scores[self.winner] - scores[self.loser]
         return margins + lean * self.side if lean else margins
 
+    def log_odds(self, scores: Floats, lean: float = 0.0) -> Floats:
+        """The same and what is known of the voter: what the fit says of every row."""
+        margins: Floats = self.margins(scores)
+        if self.loading is not None:
+            margins = margins * self.loading
+        if lean:
+            margins = margins + lean * self.side
+        if self.offset is not None:
+            margins = margins + self.offset
+        return margins
+
+    def taken(self, which: Mask) -> Comparisons:
+        """Return some of the votes."""
+        return replace(
+            self,
+            winner=self.winner[which],
+            loser=self.loser[which],
+            target=self.target[which],
+            side=self.side[which],
+            offset=None if self.offset is None else self.offset[which],
+            loading=None if self.loading is None else self.loading[which],
+        )
+
     def turned(self, which: Mask) -> Comparisons:
         """Return the same votes, some of them read the other way round."""
         return replace(
@@ -62,6 +90,7 @@ class Comparisons:
             winner=np.where(which, self.loser, self.winner),
             loser=np.where(which, self.winner, self.loser),
             side=np.where(which, -self.side, self.side),
+            offset=None if self.offset is None else np.where(which, -self.offset, self.offset),
         )
 
     def degree(self, per_row: Floats) -> Floats:
@@ -240,6 +269,10 @@ class _Problem:
         self.rows, self.weight, self.limit, self.penalties = rows, weight, limit, penalties
         self.base = 0.0 if base is None else base
         self.curvature = np.zeros(rows.n_rows)
+        self.loading = np.zeros(0) if rows.loading is None else rows.loading
+        self.offset_odds = None
+        if rows.offset is not None:
+            self.offset_odds = np.exp(np.clip(rows.offset, -_FARTHEST / 3, _FARTHEST / 3))
         d, n = rows.features.shape[1], rows.n_items
         ridge = np.empty(d + n + 1)
         ridge[:d] = penalties.features
@@ -247,7 +280,7 @@ class _Problem:
         ridge[-1] = penalties.lean if np.isfinite(penalties.lean) else 0.0
         self.ridge = ridge
         self.d = d
-        touched = rows.degree(weight)
+        touched = rows.degree(weight if rows.loading is None else weight * np.abs(rows.loading))
         reach = np.empty(d + n + 1)
         reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(touched @ rows.features**2, 1e-12))
         reach[d:-1] = np.maximum(touched, 1e-12)
@@ -266,6 +299,7 @@ class _Problem:
             rows.target,
             self.limit,
             odds,
+            self.loading,
             rows.n_items,
             self.curvature,
         )
@@ -308,12 +342,20 @@ class _Problem:
         """exp(m) of every row."""
         rows = self.rows
         scores = scores - scores.mean() if scores.size else scores
-        if max(float(np.abs(scores).max(initial=0.0)), abs(lean)) < _FARTHEST / 3:
-            odds = np.exp(scores)
-            return kernels.row_odds(
-                rows.winner, rows.loser, rows.side, odds, 1.0 / odds, float(np.exp(lean))
+        largest = max(float(np.abs(scores).max(initial=0.0)), abs(lean))
+        if rows.loading is None and largest < _FARTHEST / 6:
+            each = np.exp(scores)
+            odds = kernels.row_odds(
+                rows.winner, rows.loser, rows.side, each, 1.0 / each, float(np.exp(lean))
             )
-        return np.exp(np.clip(rows.margins(scores, lean), -_FARTHEST, _FARTHEST))
+            return odds if self.offset_odds is None else odds * self.offset_odds
+        margins: Floats = scores[rows.winner] - scores[rows.loser]
+        if rows.loading is not None:
+            margins *= rows.loading
+        margins += lean * rows.side
+        if rows.offset is not None:
+            margins += rows.offset
+        return np.exp(np.clip(margins, -_FARTHEST, _FARTHEST))
 
     def _scores(self, point: Floats) -> Floats:
         scores = self.rows.features @ point[: self.d]

@@ -375,6 +375,15 @@ MESSAGES = {
         "give a number such as ridge=0.001."
     ),
     # --- ranker
+    "no_voters_in_model": (
+        "this model knows nothing of people: it is the paper's, or from a file of an older "
+        "version; fit it again with the default method."
+    ),
+    "annotator_or_taste": "give annotator or taste, not both.",
+    "unknown_taste": (
+        "there is no taste {taste}: this model has {n_tastes:,}, and 0 is the consensus; see "
+        "`ranker.tastes`."
+    ),
     "no_verdicts_in_file": (
         "this model was read from a file, which does not carry the votes; verdicts come with the "
         "fit (`urlr fit` writes them beside the model)."
@@ -402,6 +411,7 @@ MESSAGES = {
     "ranking_says_more": "the ranking puts the winner ahead by far more than a vote claims",
     "ranking_says_unequal": "called equal, but the ranking puts one well ahead",
     "against_features": "the features put the loser ahead",
+    "cast_together": "cast by a group of people who act together",
     "careless_voter": "cast by someone whose votes are often wrong",
     "reversed_voter": "cast by someone whose votes are mostly wrong: read the other way round",
     "wrong_either_way": (
@@ -429,7 +439,12 @@ MESSAGES = {
         "usual"
     ),
     "guessing_gives_half": "guessing would give 50 %",
-    "departs_with_others": ("departs from the consensus where {n_others:,} others of a group do"),
+    "acts_together": (
+        "acts together with {n_others:# other}: against everybody else, and hardly ever against "
+        "each other"
+    ),
+    "differs_consistently": "differs from the others in a way of their own, which is no mistake",
+    "borderline": "a close call",
     "too_few_to_stand_out": "on so few votes a guesser would not stand out",
     "turned_around": "turned around it would be {agreement:percent}",
     "one_sided": "chooses the left in {left:percent} of them",

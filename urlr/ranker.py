@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
-from urlr.errors import FeatureError, UrlrError
+from urlr.errors import ArgumentError, FeatureError, UrlrError
 from urlr.features import feature_table
 from urlr.graph import ComparisonGraph
 from urlr.ids import positions
 from urlr.messages import message
+from urlr.people.prediction import Voters, ends, known_people, taste_table
 from urlr.resampling import Intervals, ranks_of
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
@@ -93,6 +94,8 @@ class Ranker:
     """What the verdicts rest on; None for a model read from a file."""
     people: pd.DataFrame | None = None
     """See `annotators`; None for a model read from a file, and with the paper's method."""
+    voters: Voters | None = None
+    """What predictions need of the people; None in the paper's method, and in older files."""
 
     @property
     def verdicts(self) -> pd.DataFrame:
@@ -112,7 +115,7 @@ class Ranker:
 
     @property
     def annotators(self) -> pd.DataFrame:
-        """One row per person, worst first; see `urlr.annotators.annotator_table`.
+        """One row per person, worst first; see `urlr.people.verdicts.annotator_table`.
 
         No rows where the votes do not say who cast them.
         """
@@ -124,8 +127,27 @@ class Ranker:
             )
         return self.people
 
-    def score(self, features: pd.DataFrame) -> pd.Series[Any]:
+    @property
+    def tastes(self) -> pd.DataFrame:
+        """Groups of people who differ from the consensus alike; see `taste_table`.
+
+        No rows where all people are of one taste.
+        """
+        n_votes = np.zeros(0 if self.voters is None else len(self.voters.names), np.int64)
+        voters = self._known_voters() if self.voters is None else self.voters
+        if self.people is not None:
+            place = positions(voters.names, pd.Index(self.people["annotator"]))
+            n_votes[place] = self.people["n_votes"].to_numpy(np.int64)
+        scores = self.scores["score"].to_numpy(np.float64)
+        return taste_table(voters, scores, pd.Index(self.scores["item"]), n_votes)
+
+    def score(
+        self, features: pd.DataFrame, *, annotator: Any = None, taste: int | None = None
+    ) -> pd.Series[Any]:
         """Score items by their features; an item that was compared keeps what votes add to that.
+
+        By the consensus; or as an annotator, or the people of a taste (a number of `tastes`), would
+        score them. An annotator the fit does not know is taken for the consensus.
 
         Raises
         ------
@@ -135,10 +157,71 @@ class Ranker:
         if self.feature_map is None:
             raise FeatureError(message("model_without_features", n_items=len(self.scores)))
         table = feature_table(features, known=self.scores["item"])
-        scores = self.feature_map.map(self.feature_map.select(table)) @ self.coefficients
+        mapped = self.feature_map.map(self.feature_map.select(table))
         known = positions(pd.Index(self.scores["item"]), table.items)
         effect = np.append(self.scores["effect"].to_numpy(np.float64), 0.0)[known]
-        return pd.Series(scores + effect, index=table.items.rename("item"), name="score")
+        scores = mapped @ self.coefficients + effect
+        if annotator is not None or taste is not None:
+            voters, place = self._place(annotator, taste)
+            own = np.concatenate([voters.effects, np.zeros((1, voters.n))])[known]
+            scores = scores + (mapped @ voters.coefficients + own) @ place
+        return pd.Series(scores, index=table.items.rename("item"), name="score")
+
+    def probability(
+        self,
+        a: Any,
+        b: Any,
+        *,
+        annotator: Any = None,
+        taste: int | None = None,
+        interval: bool = False,
+    ) -> Any:
+        """Chance that somebody would prefer item a to item b; arrays in, arrays out.
+
+        For somebody new it is the mixture over the tastes of the people, each counted once; with
+        `annotator` (one, or one for each pair) what that person would say, the mixture for those
+        the fit does not know; with `taste` (a number of `tastes`) what its people would say.
+        `interval=True` gives chance, low and high; nine in ten such intervals should hold the
+        chance that endless votes would show. NaN for items the fit has not ranked.
+        """
+        voters = self._known_voters()
+        single = np.ndim(a) == 0 and np.ndim(b) == 0
+        first, second = np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b))
+        items = pd.Index(self.scores["item"])
+        at = [positions(items, pd.Index(one)) for one in (first, second)]
+        known = (at[0] >= 0) & (at[1] >= 0)
+        who = None
+        if annotator is not None and taste is not None:
+            raise ArgumentError(message("annotator_or_taste"))
+        if taste is not None:
+            self._place(None, taste)
+        if annotator is not None:
+            who = known_people(voters.names, annotator, first.size)[known]
+        scores = self.scores["score"].to_numpy(np.float64)
+        found = []
+        for z in (0.0, *ends()) if interval else (0.0,):
+            chance = np.full(first.size, np.nan)
+            chance[known] = voters.chances(scores, at[0][known], at[1][known], who, taste, z)
+            found.append(float(chance[0]) if single else chance)
+        return tuple(found) if interval else found[0]
+
+    def _known_voters(self) -> Voters:
+        if self.voters is None:
+            raise UrlrError(message("no_voters_in_model"))
+        return self.voters
+
+    def _place(self, annotator: Any, taste: int | None) -> tuple[Voters, Floats]:
+        """Where a person or a taste stands."""
+        voters = self._known_voters()
+        if annotator is not None and taste is not None:
+            raise ArgumentError(message("annotator_or_taste"))
+        if taste is not None:
+            n_tastes = int(voters.taste.max(initial=0))
+            if not 0 <= taste <= n_tastes:
+                raise ArgumentError(message("unknown_taste", taste=taste, n_tastes=n_tastes))
+            return voters, voters.centre(taste)
+        place = int(known_people(voters.names, annotator, 1)[0])
+        return voters, voters.place[place] if place >= 0 else np.zeros(voters.n)
 
     def behind(self, shared: FeatureMap) -> Ranker:
         """Return the same ranker for raw features, fitted on a table that `shared` reduced.

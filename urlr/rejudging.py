@@ -30,7 +30,7 @@ from urlr.ranker import Ranker
 from urlr.ranking import ranking_coefficients
 from urlr.rates import held_out_rate, path_and_rate
 from urlr.refit import Refit, refit
-from urlr.robust import Search, folds_of_people, limit_for, search_of
+from urlr.robust import Search, limit_for, search_of
 from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap
 from urlr.votes import VoteTable, vote_table
@@ -208,6 +208,8 @@ def judgement_of(
         As a fit would.
     """
     ballots = ballots_of(read)
+    if not settings.left_right:
+        ballots = ballots.without_sides()
     if turned is not None:
         ballots = ballots.turned(turned)
     if not (~ballots.tie).any():
@@ -225,7 +227,7 @@ def _by_link(
     like: Ranker | None,
 ) -> LinkJudgement:
     _refuse_parts(graph_of(_as_read(read, ballots)), table)
-    space_rng, fold_rng, people_rng, _ = np.random.default_rng(settings.seed).spawn(4)
+    space_rng, fold_rng, _ = np.random.default_rng(settings.seed).spawn(3)
     feature_map, ridge = None, None
     values = np.zeros((len(read.items), 0))
     if like is not None:
@@ -236,9 +238,8 @@ def _by_link(
             feature_map = prior_space(values, table.columns, settings, rng=space_rng)
         else:
             values = _values(feature_map, table, read.items)
-    folds = folds_of_people(ballots, people_rng)
     seed = int(fold_rng.integers(2**32))
-    begun = begin(ballots, feature_map, values, folds, settings, seed, ridge=ridge)
+    begun = begin(ballots, feature_map, values, settings, seed, ridge=ridge)
     standing = begun.standing
     limit = limit_for(standing.rows, settings.limit)
     found = logistic_fit(

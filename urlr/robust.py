@@ -9,31 +9,26 @@ most likely wrong, and a refit in which every compared item has a shrunken effec
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import linalg
 from scipy.special import expit, logit
 
-from urlr.arrays import Codes, Floats, Mask, Progress, no_progress
-from urlr.ballots import Ballots
-from urlr.item_effects import item_variance, score_variance
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.arrays import Codes, Floats, Ints, Mask, Progress, no_progress
+from urlr.item_effects import posterior_variance
+from urlr.logistic import Comparisons, LogisticFit, Metric, Penalties, logistic_fit
 from urlr.refit import Refit, refit
-from urlr.suspicion import ErrorRates, calibration, error_rates
-from urlr.tuning import Tuned
 
-LIKELY_WRONG = 0.5
-"""prune="auto" sets a vote aside when it is wrong with at least this probability."""
+LIKELY_WRONG, NEARLY_SURELY_WRONG = 0.5, 0.95
+"""prune="auto" sets a vote aside when it is wrong with at least this probability; the second where
+items have no features: there a vote is contradicted by nothing but votes on the same items, and to
+leave out the fewer of two kinds makes the scores too sure (log loss .608 against .582 for new people
+of `cj_crowds`)."""
 
-_SHRINK = 0.4
-"""Share of the estimated variance that item effects get."""
-_LEAST_VARIANCE = 1e-3
 _LIMITS = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1)
 """Penalties at which the path of the outlier variables is solved, down to the limit asked for."""
-_FOLDS = 5
-_ROUNDS = 2
-"""Error rates are estimated from fits that weigh everybody the same, then from fits that do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +43,12 @@ class Search:
     """(n_rows,) logit of the error rate of whoever cast the vote."""
     prune: float | Literal["auto"]
     """Share of the votes, or all that are likely wrong."""
+    sure: float = LIKELY_WRONG
+    """How likely that is."""
 
     def suspicion(self, rows: Comparisons, found: LogisticFit) -> Floats:
         """logit P(wrong) of every vote; minus infinity for ties, which contradict nothing."""
-        margin = self.damping * rows.margins(found.scores(rows.features), found.lean)
+        margin = self.damping * rows.log_odds(found.scores(rows.features), found.lean)
         return np.where(rows.target == 1.0, self.person - margin, -np.inf)
 
     def tied_at_cut(self, suspected: Floats, pruned: Mask) -> int:
@@ -68,7 +65,7 @@ class Search:
         """
         if self.prune == "auto":
             decided = (weight > 0) & np.isfinite(suspected)
-            wrong = decided & (suspected >= logit(LIKELY_WRONG))
+            wrong = decided & (suspected >= logit(self.sure))
             return wrong if (decided & ~wrong).any() else np.zeros_like(wrong)
         able = np.flatnonzero((weight > 0) & np.isfinite(suspected))
         count = min(int(self.prune * np.count_nonzero(weight > 0) + 1e-9), able.size)
@@ -91,7 +88,6 @@ class RobustFit:
     """(n_rows,) the same times the reliability of whoever cast it."""
     penalties: Penalties
     search: Search
-    rates: ErrorRates
     entry: Floats
     """(n_rows,) penalty at which the vote's outlier variable left zero, 0 if it did not."""
     suspicion: Floats
@@ -103,6 +99,20 @@ class RobustFit:
     fit: Refit
     """The ranking."""
 
+    def variance(self, features: Floats, compared: Ints) -> Floats:
+        """(n_items,) how unsure the score of every ranked item is, the penalties taken as right."""
+        weight, rows = self.weight * ~self.pruned, self.rows
+        fitted = LogisticFit(self.fit.coefficients, self.fit.effects, self.fit.lean, 0.0)
+        if rows.features.shape[1] == 0:
+            return posterior_variance(rows, weight, fitted, self.penalties)
+        chance = expit(rows.log_odds(fitted.scores(rows.features), fitted.lean))
+        metric = Metric.of(rows, weight * chance * (1.0 - chance), self.penalties)
+        spread = linalg.solve_triangular(metric.factor, features.T, lower=True, check_finite=False)
+        own = np.full(len(features), 1.0 / self.penalties.items)
+        if self.penalties.has_items:
+            own[compared] = metric.own
+        return np.asarray((spread**2).sum(axis=0) + own)
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -113,9 +123,8 @@ class Standing:
     ranking: Penalties
     search: Penalties
     """The same without item effects, which would believe a campaign."""
-    rates: ErrorRates
-    rate: Floats
-    """(n_rows,) error rate of whoever cast the vote."""
+    doubt: Floats
+    """(n_rows,) logit of the error rate of whoever cast the vote."""
     weight: Floats
     """(n_rows,) of the vote times the reliability of whoever cast it."""
     margin: Floats
@@ -129,53 +138,6 @@ class Standing:
             return 1.0
         sure = _size(margin[self.counted])
         return min(1.0, _size(self.margin[self.counted]) / max(sure, 1e-12))
-
-
-def standing_of(
-    ballots: Ballots,
-    features: Floats,
-    tuned: Tuned | None,
-    *,
-    ridge: float,
-    item_effects: bool,
-    annotator_rates: bool,
-    left_right: bool,
-    people: Codes,
-    progress: Progress = no_progress,
-) -> Standing:
-    """Find how much items differ beyond their features and how often everybody is wrong.
-
-    Parameters
-    ----------
-    features
-        (n_items, n_features) of the compared items, centred; no columns to rank them alone.
-    tuned
-        Margins by models that do not know the items; None where there are none.
-    ridge
-        Of the coefficients.
-    people
-        (n_rows,) fold of each vote, see `folds_of_people`.
-    """
-    rows = replace(ballots.rows, features=features)
-    lean = 1.0 if left_right and ballots.has_sides else np.inf
-    progress("how much items differ", 0.0)
-    if features.shape[1] == 0:
-        variance = score_variance(rows, ballots.weight, lean=lean)
-        ranking = search = Penalties(ridge, 1.0 / variance, lean)
-    else:
-        search = Penalties(ridge, np.inf, lean)
-        plain = logistic_fit(rows, ballots.weight, search, tolerance=1e-4)
-        variance = item_variance(rows, ballots.weight, plain.scores(features), plain.lean)
-        own = item_effects and variance * _SHRINK > _LEAST_VARIANCE
-        ranking = replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
-    progress("whom to trust", 0.0)
-    who = ballots.annotator if annotator_rates else np.full(rows.n_rows, -1, np.int32)
-    weight = ballots.weight
-    for _ in range(_ROUNDS if annotator_rates and ballots.has_names else 1):
-        margin, counted = _honest_margins(ballots, rows, weight, ranking, tuned, people)
-        rates = error_rates(margin, counted, ballots.weight, who, len(ballots.names))
-        weight = ballots.weight * rates.reliability(who)
-    return Standing(rows, ranking, search, rates, rates.of_votes(who), weight, margin, counted)
 
 
 def limit_for(rows: Comparisons, limit: float) -> float:
@@ -193,11 +155,12 @@ def search_of(
     """How votes are judged by a fit without item effects."""
     rows = standing.rows
     damping = standing.damping(rows.margins(found.scores(rows.features), found.lean))
-    return Search(standing.search, limit, damping, logit(standing.rate), prune)
+    sure = LIKELY_WRONG if rows.features.shape[1] else NEARLY_SURELY_WRONG
+    return Search(standing.search, limit, damping, standing.doubt, prune, sure)
 
 
 def robust_fit(
-    ballots: Ballots,
+    own_weight: Floats,
     standing: Standing,
     *,
     prune: float | Literal["auto"],
@@ -211,16 +174,15 @@ def robust_fit(
     entry, found = _link_path(rows, weight, standing.search, limit)
     search = search_of(standing, found, limit=limit, prune=prune)
     suspected = search.suspicion(rows, found)
-    pruned = search.pruned(suspected, ballots.weight)
+    pruned = search.pruned(suspected, own_weight)
     progress("fitting the ranking", 0.0)
     fitted = refit(rows, weight * ~pruned, standing.ranking, limit=limit, start=found)
     return RobustFit(
         rows=rows,
-        own_weight=ballots.weight,
+        own_weight=own_weight,
         weight=weight,
         penalties=standing.ranking,
         search=search,
-        rates=standing.rates,
         entry=entry,
         suspicion=suspected,
         pruned=pruned,
@@ -262,45 +224,6 @@ def _left_out(
     return margin, judged
 
 
-def folds_of_people(ballots: Ballots, rng: np.random.Generator) -> Codes:
-    """(n_rows,) fold of each vote: people are left out whole, votes without a name by pair."""
-    people = rng.permutation(len(ballots.names)) % _FOLDS
-    first = np.minimum(ballots.rows.winner, ballots.rows.loser).astype(np.int64)
-    second = np.maximum(ballots.rows.winner, ballots.rows.loser)
-    pair = np.unique(first * ballots.rows.n_items + second, return_inverse=True)[1]
-    pairs = rng.permutation(int(pair.max(initial=-1)) + 1) % _FOLDS
-    named = ballots.annotator >= 0
-    fold = np.append(people, 0)[ballots.annotator] if len(people) else pairs[pair]
-    return np.where(named, fold, pairs[pair]).astype(np.int32)
-
-
-def _honest_margins(
-    ballots: Ballots,
-    rows: Comparisons,
-    weight: Floats,
-    penalties: Penalties,
-    tuned: Tuned | None,
-    people: Codes,
-) -> tuple[Floats, Mask]:
-    """Calibrated log-odds of votes by fits that do not know their items, and where there are some.
-
-    Without features, or too few votes to leave items out, by fits that do not know the people.
-    """
-    counted = ~ballots.tie & (ballots.weight > 0)
-    if tuned is None and not ballots.has_names:  # nothing to leave out but what the order needs
-        return np.zeros(rows.n_rows), np.zeros(rows.n_rows, np.bool_)
-    if tuned is not None:
-        counted = counted & tuned.judged
-        margin = tuned.margin
-        if weight is not ballots.weight:
-            margin = tuned.weighed(rows, weight).margin
-    else:
-        margin, _ = _left_out(
-            rows, people, lambda kept: logistic_fit(rows, weight * kept, penalties, tolerance=1e-3)
-        )
-    return calibration(margin, counted, ballots.weight) * margin, counted
-
-
 def _size(margin: Floats) -> float:
     return float(np.sqrt(np.mean(margin**2))) if margin.size else 0.0
 
@@ -319,7 +242,7 @@ def _link_path(
     last = 1.0
     for penalty in (*(one for one in _LIMITS if one > limit), limit):
         fitted = logistic_fit(rows, weight, penalties, limit=penalty, start=fitted, tolerance=1e-4)
-        margin = rows.margins(fitted.scores(rows.features), fitted.lean)
+        margin = rows.log_odds(fitted.scores(rows.features), fitted.lean)
         room = penalty - np.abs(rows.target - expit(margin))
         new = (room < 0) & (entry == 0)
         share = before[new] / (before[new] - room[new])

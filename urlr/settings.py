@@ -14,10 +14,11 @@ from urlr.ranking import Ranking
 from urlr.rates import RateRule
 
 Method = Literal["robust", "paper"]
+Coordination = Literal["drop", "once", "keep"]
 OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
 Prune = float | Literal["auto"] | RateRule
 
-METHOD_VERSION = 2
+METHOD_VERSION = 3
 """Raised when the same votes, features and settings give other results than before."""
 
 _OF_ROBUST = (
@@ -26,6 +27,8 @@ _OF_ROBUST = (
     "item_effects",
     "annotator_rates",
     "turn_reversed",
+    "tastes",
+    "coordination",
     "ties",
     "left_right",
     "replicates",
@@ -57,6 +60,11 @@ class FitSettings:
     turn_reversed: bool = True
     """Robust: read the votes of people who are mostly wrong the other way round; else they count
     for nothing."""
+    tastes: bool = True
+    """Robust: allow for people who differ in taste, where held-out votes say that they do."""
+    coordination: Coordination = "drop"
+    """Robust: what becomes of people who act together: "drop" sets their votes aside, "once" counts
+    them as one person, "keep" counts them in full."""
     ties: bool = True
     """Robust: a tie is half a vote each way; else ties count for nothing."""
     left_right: bool = True
@@ -108,6 +116,7 @@ class FitSettings:
                 raise ArgumentError(message("not_positive", name=name, value=value))
         if not 0.05 <= self.limit <= 1:
             raise ArgumentError(message("limit_out_of_range", value=self.limit))
+        _one_of("coordination", self.coordination, get_args(Coordination))
         _one_of("ranking", self.ranking, get_args(Ranking))
         _one_of("outlier_space", self.outlier_space, get_args(OutlierSpace))
         _one_of("solver", self.solver, get_args(Solver))
@@ -139,6 +148,7 @@ class FitSettings:
             "item_effects",
             "annotator_rates",
             "turn_reversed",
+            "tastes",
             "ties",
             "left_right",
         ):

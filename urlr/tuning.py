@@ -107,14 +107,7 @@ def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> list[_Fold]:
     for k in range(int(fold.max()) + 1):
         train = (fold[rows.winner] != k) & (fold[rows.loser] != k) & counts
         if train.any() and not train[counts].all():
-            kept = replace(
-                rows,
-                winner=rows.winner[train],
-                loser=rows.loser[train],
-                target=rows.target[train],
-                side=rows.side[train],
-            )
-            folds.append(_Fold(~train, kept, weight[train]))
+            folds.append(_Fold(~train, rows.taken(train), weight[train]))
     return folds
 
 
@@ -128,7 +121,7 @@ def _margins(
         fitted = logistic_fit(
             one.rows,
             one.weight,
-            Penalties(ridge, np.inf),
+            Penalties(ridge, np.inf, 1.0 if one.rows.side.any() else np.inf),
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )

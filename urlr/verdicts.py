@@ -16,6 +16,7 @@ from urlr.ballots import Ballots
 from urlr.graph import ComparisonGraph
 from urlr.messages import message
 from urlr.path import OutlierPath
+from urlr.people.crowd import Crowd
 from urlr.votes import REASONS, STATUSES, VoteTable
 
 VERDICT_REASONS = (
@@ -30,11 +31,12 @@ VERDICT_REASONS = (
     message("wrong_either_way"),
     message("hardly_supported"),
     message("least_supported"),
+    message("cast_together"),
     *REASONS[1:],
 )
 """Every value of the `reason` column of the verdicts; the first for votes that are kept."""
 _AGAINST, _WEAK, _STRONG, _UNEQUAL, _FEATURES, _PERSON = range(1, 7)
-_TURNED, _NEITHER, _HARDLY, _LEAST = range(7, 11)
+_TURNED, _NEITHER, _HARDLY, _LEAST, _TOGETHER = range(7, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,8 @@ class LinkEvidence:
     """(n_ballots,) those that count in no way."""
     scores: Floats
     """(n_items compared,)"""
+    crowd: Crowd
+    """What is known of the people."""
 
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order; see `Ranker.verdicts`."""
@@ -161,6 +165,7 @@ class LinkEvidence:
         why = np.where(self.person[cut] > np.maximum(against, 0.0), _PERSON, why)
         turned = np.where(self.set_aside[cut], _NEITHER, _TURNED)
         why = np.where(self.turned[cut], turned, why)
+        why = np.where(self.crowd.left_out[cut], _TOGETHER, why)
         return _table(
             self.votes,
             spread(self.pruned, False),

@@ -12,11 +12,9 @@ import pandas as pd
 
 from tasks.report.data import Items, Numbers, People, Positions, Votes
 from urlr import Ranker
-from urlr.annotators import GROUP, VERDICTS
 from urlr.aside_order import AsideOrder
 from urlr.ballots import ballots_of
-from urlr.ids import plural, positions
-from urlr.opposing_groups import Group
+from urlr.ids import positions
 from urlr.votes import VoteTable
 
 _DIGITS = 5
@@ -62,16 +60,11 @@ def people_of(
     ranker: Ranker,
     verdicts: pd.DataFrame,
     earlier: frozenset[str] | None,
-    groups: Sequence[Group],
 ) -> People:
-    """Everybody who voted, members of groups before all others.
-
-    A group that casts many votes shapes the ranking that its members are held against, so that
-    they look fine by themselves; where people are judged, the page tells of the group instead. The
-    paper's method has no verdicts on people, only their counts.
-    """
+    """Everybody who voted, as `Ranker.annotators` has them; in the paper's method their counts."""
     table = ranker.people
-    table = _counted_people(verdicts) if table is None else _with_groups(table, groups)
+    if table is None:
+        table = _counted_people(verdicts)
     n = len(table)
     name = tuple(map(str, table["annotator"]))
 
@@ -94,22 +87,6 @@ def people_of(
         evidence=tuple(map(str, table["evidence"])) if "evidence" in table else ("",) * n,
         is_new=tuple(earlier is not None and one not in earlier for one in name),
     )
-
-
-def _with_groups(people: pd.DataFrame, groups: Sequence[Group]) -> pd.DataFrame:
-    """The table with the members of groups first, and told so."""
-    others = {str(name): len(group.people) - 1 for group in groups for name in group.people}
-    n_others = people["annotator"].astype(str).map(others)
-    is_member = n_others.notna()
-    unknown = is_member & (people["verdict"] != VERDICTS[GROUP])
-    said = [
-        f"votes alike with {plural(int(n), 'other')}, against everybody else; {alone}"
-        for n, alone in zip(n_others[unknown], people.loc[unknown, "evidence"], strict=True)
-    ]
-    told = people.astype({"verdict": object, "evidence": object})
-    told.loc[unknown, "verdict"] = VERDICTS[GROUP]
-    told.loc[unknown, "evidence"] = said
-    return told.iloc[np.argsort(~is_member, kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from urlr.moves import moved
 from urlr.self_test import self_test
 from urlr.sentence import Sentence
 from urlr.sufficiency import enough_votes
-from urlr.verdicts import VERDICT_REASONS
+from urlr.verdicts import VERDICT_REASONS, LinkEvidence
 from urlr.votes import VoteTable
 
 _RESIDUAL_BINS = 20
@@ -90,9 +90,10 @@ def page_of(fitted: Fitted) -> AttributePage:
     order = aside_order(ranker)
     before = fitted.before
     items = items_of(ranker, fitted.features)
-    found = concentration(fitted.votes, times=fitted.times, people=ranker.people)
+    crowd = ranker.evidence.crowd if isinstance(ranker.evidence, LinkEvidence) else None
+    found = concentration(fitted.votes, times=fitted.times, crowd=crowd)
     earlier = None if before is None else before.people
-    people = people_of(ranker, fitted.verdicts, earlier, found.groups)
+    people = people_of(ranker, fitted.verdicts, earlier)
     listed = listed_votes(fitted.verdicts, order)
     explorer, no_explorer = _explorer(fitted, order)
     test, no_test = _self_test(fitted)

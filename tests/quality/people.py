@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import urlr
-from urlr.annotators import FINE, TOO_FEW, VERDICTS
+from urlr.people.verdicts import FINE, TOO_FEW, VERDICTS
 from urlr.simulate import AnnotatorShares, crowd
 
 CROWDS: dict[str, dict[str, Any]] = {

@@ -10,11 +10,11 @@ from refusals import refused
 from scipy import stats
 
 from urlr import annotators
-from urlr.annotators import VERDICTS, annotator_table
+from urlr.people.verdicts import VERDICTS, annotator_table
 from urlr.errors import ArgumentError
 from urlr.logistic import Comparisons, Penalties, logistic_fit
 from urlr.messages import message
-from urlr.reliability import reliability, tallied, typical_person
+from urlr.people.reliability import reliability, tallied, typical_person
 from urlr.simulate import AnnotatorShares, Crowd, crowd
 
 FLAGS = ["careless", "reversed", "against the consensus as part of a group"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from urlr.poisson_binomial import lower_tail_deviates
+from urlr.people.poisson_binomial import lower_tail_deviates
 
 
 def tail(weight, chance, observed, count=None):

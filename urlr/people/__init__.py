@@ -1,0 +1,1 @@
+"""Who voted: sides they prefer, tastes, errors, and groups that act together."""

@@ -1,0 +1,323 @@
+"""What people differ in: a few directions of taste, and where each person stands on them.
+
+    m = s_i - s_j + u_a (V_i - V_j)
+
+s are the scores of the consensus, u_a the person's place on each direction, V the items' places:
+features times a matrix where there are features, so that items nobody compared have a place too,
+and a shrunken rest. Zero directions or more, as many as held-out votes support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from urlr.arrays import Codes, Floats, Ints, Mask
+from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.people.directions import departures, leading
+
+MOST = 3
+"""Directions tried."""
+_ITEMS, _PEOPLE = 9.0, 1.0
+"""Ridges on V and on u; only their product matters."""
+_ROUNDS = 6
+_FOLDS = 3
+_TOLERANCE = 1e-2
+_CLEARER = 1.0
+"""A direction more must foretell held-out votes better by so many standard errors, by people."""
+_DRAWS = 5
+"""Crowds without a taste that the leading direction is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tastes:
+    """Directions of taste with the place of each person and of each compared item."""
+
+    place: Floats
+    """(n_people, k) u, 0 for the median person."""
+    covariance: Floats
+    """(n_people, k, k) how unsure that is."""
+    coefficients: Floats
+    """(n_features, k)"""
+    effects: Floats
+    """(n_items, k) V less what features say of it."""
+    gains: tuple[tuple[float, float], ...] = ()
+    """Log-likelihood of held-out votes that each direction tried adds, with its standard error."""
+
+    @property
+    def n(self) -> int:
+        """Number of directions."""
+        return int(self.place.shape[1])
+
+    @staticmethod
+    def none(n_people: int, n_items: int, n_features: int) -> Tastes:
+        """Everybody of the same taste."""
+        return Tastes(
+            np.zeros((n_people, 0)),
+            np.zeros((n_people, 0, 0)),
+            np.zeros((n_features, 0)),
+            np.zeros((n_items, 0)),
+        )
+
+    def of_items(self, features: Floats) -> Floats:
+        """(n_items, k) V of the compared items."""
+        return np.asarray(features @ self.coefficients + self.effects)
+
+    def of_votes(self, rows: Comparisons, person: Codes) -> Floats:
+        """(n_rows,) log-odds for the winner by the voter's own taste; 0 for votes of nobody."""
+        if self.n == 0:
+            return np.zeros(rows.n_rows)
+        return _of_votes(self.place, self.of_items(rows.features), rows, person)
+
+    def moved(self, by: Floats) -> Tastes:
+        """Return the same with the origin of the places elsewhere."""
+        return replace(self, place=self.place - by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Places and directions, and the consensus beside them."""
+
+    place: Floats
+    covariance: Floats
+    directions: tuple[LogisticFit, ...]
+    consensus: LogisticFit
+
+    def items(self, rows: Comparisons) -> Floats:
+        columns = [one.scores(rows.features) for one in self.directions]
+        return np.stack(columns, axis=1) if columns else np.zeros((rows.n_items, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Votes with what is known of them beside taste."""
+
+    rows: Comparisons
+    """As they are read; `offset` is the voter's side."""
+    person: Codes
+    n_people: int
+    penalties: Penalties
+
+    @property
+    def offset(self) -> Floats:
+        return np.zeros(self.rows.n_rows) if self.rows.offset is None else self.rows.offset
+
+    def of_people(self, per_row: Floats) -> Floats:
+        """(n_people,) sums; votes of nobody are left out."""
+        who = np.where(self.person < 0, self.n_people, self.person)
+        total = np.bincount(who, per_row, self.n_people + 1).astype(np.float64)
+        return total[: self.n_people]
+
+    def residuals(self, log_odds: Floats, weight: Floats) -> tuple[Ints, Floats, Floats]:
+        """Rows with a name, what they depart by, and the scale of each person's departures."""
+        chance = expit(log_odds)
+        rows = np.flatnonzero((self.person >= 0) & (weight > 0))
+        variance = self.of_people(np.where(weight > 0, 2.0 * chance * (1.0 - chance), 0.0))
+        return rows, (self.rows.target - chance)[rows], 1.0 / np.sqrt(variance + 1.0)
+
+    def leading(self, rows: Ints, departure: Floats, scale: Floats) -> tuple[float, Floats]:
+        """Singular value and item side of the leading direction of departures."""
+        who, first, second = self.person[rows], self.rows.winner[rows], self.rows.loser[rows]
+        value = departure * scale[who]
+        table = departures(who, first, second, value, self.n_people, self.rows.n_items)
+        _, size, item = leading(table, 1)
+        return float(size[0]), item[0]
+
+
+def tastes_of(
+    rows: Comparisons,
+    person: Codes,
+    n_people: int,
+    *,
+    weight: Floats,
+    careful: Floats,
+    error_rate: Floats,
+    penalties: Penalties,
+    start: LogisticFit,
+    able: Mask,
+) -> tuple[Tastes, LogisticFit]:
+    """Find as many directions of taste as held-out votes support, and the consensus beside them.
+
+    A direction more is kept if it foretells held-out votes better than error rates do.
+
+    Parameters
+    ----------
+    rows
+        Votes as they are read; `offset` is what the side adds for the voter.
+    weight
+        (n_rows,) of votes when people differ in taste and not in how often they are wrong.
+    careful, error_rate
+        (n_rows,) weight, and rate of wrong votes, when they differ in that alone.
+    able
+        (n_people,) who has votes enough to have a taste, and to be the median person.
+    """
+    problem = _Problem(rows, person, n_people, penalties)
+    nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
+    if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, start):
+        return nothing, start
+    fold = _folds(rows, person)
+    kept = [weight * (fold != one) for one in range(_FOLDS)]
+    fits = [_without(problem, one, start) for one in kept]
+    errors = [_without(problem, careful * (fold != one), start) for one in range(_FOLDS)]
+    counted = np.where((person >= 0) & (rows.target == 1.0), weight, 0.0)
+    before = _foretold(problem, errors, fold, error_rate)
+    plain = _foretold(problem, fits, fold, np.zeros(rows.n_rows))
+    if counted @ plain > counted @ before:
+        before = plain
+    n, gains = 0, []
+    for more in range(1, MOST + 1):
+        fits = [_fit(problem, one, of) for one, of in zip(kept, fits, strict=True)]
+        now = _foretold(problem, fits, fold, np.zeros(rows.n_rows))
+        gain = problem.of_people(counted * (now - before))
+        total, error = float(gain.sum()), float(np.sqrt((gain**2).sum()))
+        gains.append((total, error))
+        if total <= _CLEARER * error:
+            break
+        n, before = more, now
+    if n == 0:
+        return replace(nothing, gains=tuple(gains)), start
+    fit = _without(problem, weight, start)
+    for _ in range(n):
+        fit = _fit(problem, weight, fit)
+    found = Tastes(
+        fit.place,
+        fit.covariance,
+        np.stack([one.coefficients for one in fit.directions], axis=1),
+        np.stack([one.effects for one in fit.directions], axis=1),
+        tuple(gains),
+    )
+    return found.moved(geometric_median(found.place[able])), fit.consensus
+
+
+def geometric_median(points: Floats) -> Floats:
+    """The point with the least sum of distances, by Weiszfeld's steps: each point counts once."""
+    centre: Floats = np.median(points, axis=0)
+    for _ in range(100):
+        near = 1.0 / np.sqrt(((points - centre) ** 2).sum(axis=1) + 1e-4)
+        moved = near @ points / near.sum()
+        if float(np.abs(moved - centre).max()) < 1e-6:
+            break
+        centre = moved
+    return centre
+
+
+def _may_differ(problem: _Problem, weight: Floats, fit: LogisticFit) -> bool:
+    """Whether departures go together more than those of drawn crowds of one taste."""
+    rows = problem.rows
+    log_odds = rows.log_odds(fit.scores(rows.features), fit.lean)
+    named, departure, scale = problem.residuals(log_odds, weight)
+    if named.size == 0:
+        return False
+    found, _ = problem.leading(named, departure, scale)
+    chance, rng = expit(log_odds[named]), np.random.default_rng(0)
+    for _ in range(_DRAWS):
+        drawn = (rng.random(named.size) < chance) - chance
+        if problem.leading(named, drawn, scale)[0] >= found:
+            return False
+    return True
+
+
+def _folds(rows: Comparisons, person: Codes) -> Ints:
+    """(n_rows,) fold of each vote; all votes of a person on a pair are left out together."""
+    first = np.minimum(rows.winner, rows.loser).astype(np.int64)
+    pair = first * rows.n_items + np.maximum(rows.winner, rows.loser)
+    order = np.lexsort((pair, person))
+    new = (np.diff(pair[order], prepend=-1) != 0) | (np.diff(person[order], prepend=-2) != 0)
+    fold = np.empty(rows.n_rows, np.int64)
+    fold[order] = (np.cumsum(new) * 2654435761 >> 8) % _FOLDS
+    return fold
+
+
+def _without(problem: _Problem, weight: Floats, start: LogisticFit) -> _Fit:
+    fitted = logistic_fit(
+        problem.rows, weight, problem.penalties, start=start, tolerance=_TOLERANCE
+    )
+    n = problem.n_people
+    return _Fit(np.zeros((n, 0)), np.zeros((n, 0, 0)), (), fitted)
+
+
+def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
+    """One direction more: people, items and the consensus in turn, from the leading departures."""
+    rows, person, n = problem.rows, problem.person, problem.n_people
+    consensus = start.consensus
+    items, place = start.items(rows), start.place
+    log_odds = rows.log_odds(consensus.scores(rows.features), consensus.lean)
+    log_odds += _of_votes(place, items, rows, person)
+    item = problem.leading(*problem.residuals(log_odds, weight))[1]
+    items = np.column_stack([items, item * np.sqrt(rows.n_items / _ITEMS)])
+    place = np.column_stack([place, np.zeros(n)])
+    directions: list[LogisticFit | None] = [*start.directions, None]
+    penalties = Penalties(problem.penalties.features * _ITEMS, _ITEMS, np.inf)
+    silent = replace(rows, side=np.zeros(rows.n_rows))
+    covariance = np.zeros((n, 0, 0))
+    for _ in range(_ROUNDS):
+        known = rows.log_odds(consensus.scores(rows.features), consensus.lean)
+        for _ in range(2):
+            place, covariance = _newton(problem, weight, known, items, place)
+        for a in range(place.shape[1]):
+            rest = _of_votes(np.delete(place, a, 1), np.delete(items, a, 1), rows, person)
+            one = replace(silent, offset=known + rest, loading=np.append(place[:, a], 0.0)[person])
+            fitted = logistic_fit(one, weight, penalties, start=directions[a], tolerance=_TOLERANCE)
+            directions[a], items[:, a] = fitted, fitted.scores(rows.features)
+        beside = problem.offset + _of_votes(place, items, rows, person)
+        consensus = logistic_fit(
+            replace(rows, offset=beside),
+            weight,
+            problem.penalties,
+            start=consensus,
+            tolerance=_TOLERANCE,
+        )
+    done = tuple(one for one in directions if one is not None)
+    return _Fit(place, covariance, done, consensus)
+
+
+def _newton(
+    problem: _Problem, weight: Floats, known: Floats, items: Floats, place: Floats
+) -> tuple[Floats, Floats]:
+    """One Newton step for the place of every person, of one logit at most."""
+    rows, k = problem.rows, place.shape[1]
+    apart = items[rows.winner] - items[rows.loser]
+    chance = expit(known + _of_votes(place, items, rows, problem.person))
+    pull, bend = weight * (rows.target - chance), weight * chance * (1.0 - chance)
+    gradient = np.stack([problem.of_people(pull * apart[:, a]) for a in range(k)], axis=1)
+    hessian = np.empty((len(place), k, k))
+    for a in range(k):
+        for b in range(a + 1):
+            both = problem.of_people(bend * apart[:, a] * apart[:, b])
+            hessian[:, a, b] = hessian[:, b, a] = both + _PEOPLE * (a == b)
+    covariance = np.linalg.inv(hessian)
+    step = np.einsum("nab,nb->na", covariance, gradient - _PEOPLE * place)
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    moved = place + step * np.minimum(1.0, 1.0 / np.maximum(longest, 1e-12))
+    return np.asarray(moved), np.asarray(covariance)
+
+
+def _of_votes(place: Floats, items: Floats, rows: Comparisons, person: Codes) -> Floats:
+    total = np.zeros(rows.n_rows)
+    for a in range(place.shape[1]):
+        own = np.append(place[:, a], 0.0)[person]
+        total += own * (items[rows.winner, a] - items[rows.loser, a])
+    return total
+
+
+def _foretold(problem: _Problem, fits: Sequence[_Fit], fold: Ints, error_rate: Floats) -> Floats:
+    """(n_rows,) log-likelihood of every vote by the fit that has not seen it."""
+    rows, person = problem.rows, problem.person
+    chance = np.ones(rows.n_rows)
+    for number, fit in enumerate(fits):
+        mine = fold == number
+        some = rows.taken(mine)
+        items = fit.items(rows)
+        log_odds = some.log_odds(fit.consensus.scores(rows.features), fit.consensus.lean)
+        log_odds += _of_votes(fit.place, items, some, person[mine])
+        k = fit.place.shape[1]
+        if k:
+            apart = items[some.winner] - items[some.loser]
+            unsure = np.concatenate([fit.covariance, np.zeros((1, k, k))])[person[mine]]
+            log_odds /= np.sqrt(1.0 + np.pi / 8.0 * np.einsum("ra,rab,rb->r", apart, unsure, apart))
+        wrong = np.minimum(error_rate[mine], 0.5)
+        chance[mine] = wrong + (1.0 - 2.0 * wrong) * expit(log_odds)
+    return np.asarray(np.log(np.maximum(chance, 1e-300)))

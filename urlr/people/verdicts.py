@@ -1,0 +1,343 @@
+"""Verdicts on the people who voted: the only place where anybody is accused, and the one column
+that everything reads.
+
+Accused are the careless, the reversed, the one-sided and the coordinated, and at most a tenth of
+these accusations should be mistaken. Nobody is accused because they differ: a person counts as
+careless only if what they say is foretold neither by the consensus, nor by a taste that others
+share, nor by what they say themselves in other votes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import chi2
+
+from urlr.arrays import Floats, Ints, Mask
+from urlr.errors import ArgumentError
+from urlr.messages import message
+from urlr.people.crowd import FEWEST_VOTES, REVERSED, Crowd
+from urlr.people.poisson_binomial import sums
+from urlr.people.reliability import Reliability, reliability, tallied
+
+Verdict = Literal[
+    "fine",
+    "careless",
+    "reversed",
+    "one-sided",
+    "coordinated",
+    "different taste",
+    "too few votes",
+]
+"""careless: votes no better than guesses; reversed: votes the other way around; one-sided: prefers
+what is shown on one side, whatever it is; coordinated: acts together with others; different taste:
+differs from the consensus, which is no accusation; too few votes: not accused, and neither would a
+guesser be, more often than not, on the same pairs; fine: all others."""
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+FINE, CARELESS, REVERSED_PERSON, ONE_SIDED, COORDINATED, OTHER_TASTE, TOO_FEW = range(len(VERDICTS))
+ACCUSATIONS = VERDICTS[CARELESS : COORDINATED + 1]
+
+_LEVEL = 0.1
+_GUESSER = 0.05
+"""Who is careless has at most this chance of a reliability above 0.6."""
+_CONSISTENT = 2.0
+"""Standard errors beyond which somebody's departures from the consensus agree with each other."""
+_SIDED = 1.0
+"""Log-odds up to which a preference for a side is nothing to accuse anybody of."""
+_APART = 0.99
+"""How sure it must be that somebody's taste is another one."""
+_MATERIAL = 0.3
+"""And how large that taste is beside the consensus, as a share of its margins."""
+_NEAR = 2.5
+"""A verdict is borderline if at a level so many times higher, or lower, it would be another."""
+_Z = 1.6448536269514722
+"""90 % of a normal distribution lie between -Z and Z."""
+_ODD_SIDE, _HASTY = 4.0, 1.0 / 3.0
+"""Worth a word: a share of left choices so many standard errors from the crowd's, and a median time
+below this part of the crowd's."""
+
+
+def people_table(
+    crowd: Crowd,
+    pruned: Mask,
+    *,
+    level: float = _LEVEL,
+    judged: JudgedPeople | None = None,
+    taste: Ints | None = None,
+) -> pd.DataFrame:
+    """Judge everybody who voted: the accused, the fine, those with too few votes; worst first.
+
+    Parameters
+    ----------
+    crowd
+        What is known of everybody, see `urlr.people.crowd`.
+    pruned
+        (n_votes,) votes that do not count as they were cast.
+    level
+        False discovery rate: expected share of wrongly accused among those accused.
+    judged
+        See `judged_people`, if that is known.
+    taste
+        (n_people,) number of everybody's taste, see `urlr.people.prediction`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each person with a vote: annotator, n_votes, agreement (share of the decided
+        votes that go with the consensus of the others), beyond_chance (2 agreement - 1) with its
+        90 % Wilson interval low to high, expected (agreement of a typical person on these pairs),
+        error_rate (share of wrong votes beside taste and side), pruned (share), left (share of
+        choices), seconds (median), verdict, q_value of the accusation, borderline (whether a
+        little more or less evidence would make it another verdict), group (number of the group
+        that acts together, 0 for none), taste (number of the group of that taste, 0 for that of the
+        consensus), and the evidence in words. What is not known is NaN.
+
+    Raises
+    ------
+    ArgumentError
+        If the level is no rate between 0 and 1.
+    """
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(message("not_between_0_and_1", name="level", value=level))
+    ballots = crowd.ballots
+    n_people = len(ballots.names)
+    voter = np.where(ballots.annotator >= 0, ballots.annotator, n_people)
+
+    def total(per_vote: Floats | Mask) -> Floats:
+        return sums(voter, per_vote, n_people + 1)[:n_people]
+
+    if judged is None:
+        judged = judged_people(crowd, level=level)
+    decided = (ballots.annotator >= 0) & ~ballots.tie
+    n_votes, n_decided = total(ballots.annotator >= 0), total(decided)
+    margin = crowd.margin
+    typical = 0.5 + 0.5 * judged.of.typical.contrast(np.abs(margin))
+    agreement = _share(total(np.where(decided, 0.5 + 0.5 * np.sign(margin), 0.0)), n_decided)
+    low, high = _wilson(agreement, n_decided)
+    shown = np.where(decided, ballots.rows.side, 0.0)
+    n_shown = total(shown != 0)
+    counted = {
+        "annotator": ballots.names,
+        "n_votes": n_votes.astype(np.int64),
+        "agreement": agreement,
+        "beyond_chance": 2.0 * agreement - 1.0,
+        "low": 2.0 * low - 1.0,
+        "high": 2.0 * high - 1.0,
+        "expected": _share(total(np.where(decided, typical, 0.0)), n_decided),
+        "error_rate": crowd.error_rate,
+        "pruned": _share(total(pruned), n_votes),
+        "left": _share(total(shown > 0), n_shown),
+        "seconds": _medians(voter, ballots.seconds, n_people),
+        "verdict": pd.Categorical.from_codes(judged.verdict, categories=pd.Index(VERDICTS)),
+        "q_value": judged.q_value,
+        "borderline": judged.borderline,
+        "group": crowd.group,
+        "taste": np.zeros(n_people, np.int64) if taste is None else taste,
+    }
+    table = pd.DataFrame(counted)
+    table["evidence"] = _evidence(table, crowd, judged, n_decided, n_shown)
+    order = np.lexsort((judged.of.rho, judged.q_value, _PLACE[judged.verdict]))
+    return table.iloc[order[n_votes[order] > 0]].reset_index(drop=True)
+
+
+_PLACE = np.array([3, 1, 1, 1, 0, 2, 4])
+"""Groups first, then others who are accused, other tastes, the fine, those with too few votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPeople:
+    """Verdict on each person, with what led to it."""
+
+    verdict: Ints
+    """(n_people,) as a position in `VERDICTS`."""
+    q_value: Floats
+    """(n_people,) 1 for those who could not be found out."""
+    borderline: Mask
+    of: Reliability
+
+
+def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
+    """Test everybody for agreeing too little, and for a side; tell the accused apart."""
+    ballots, n = crowd.ballots, len(crowd.ballots.names)
+    rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
+    rows = rows[np.argsort(ballots.annotator[rows], kind="stable")]
+    person = ballots.annotator[rows]
+    own = crowd.own_taste + crowd.own_side
+    of = reliability(tallied((crowd.margin + own)[rows], person, n))
+    enough = (np.bincount(person, minlength=n) >= FEWEST_VOTES) & (crowd.group == 0)
+    able = enough & (of.p_smallest <= level) & ~crowd.reversed
+    sided = enough & np.isfinite(crowd.side_error)
+    beyond = (np.abs(crowd.side) - _SIDED) / np.where(sided, crowd.side_error, 1.0)
+    p_sided = np.where(sided, 2.0 * ndtr(-beyond), 1.0)
+    p_value = np.concatenate([of.p_value, p_sided])
+    q_low, q_sided = np.split(q_values(p_value, np.concatenate([able, sided])), 2)
+
+    consistent = _own_consistency(crowd, of)
+    guesses = of.worthy <= _GUESSER
+    low, one_sided = q_low <= level, q_sided <= level
+    apart = _other_taste(crowd) & enough & ~crowd.reversed
+    careless = low & guesses & (consistent < _CONSISTENT) & ~one_sided
+    odd = (low & ~careless) | (crowd.error_rate > REVERSED)
+    unnoticed = ~(able | crowd.reversed) | (of.p_of_guesser > _cut(q_low, able, level))
+    verdict = np.where(unnoticed, TOO_FEW, FINE)
+    verdict[enough & (apart | (odd & (consistent >= _CONSISTENT)))] = OTHER_TASTE
+    verdict[careless], verdict[one_sided] = CARELESS, ONE_SIDED
+    verdict[crowd.reversed], verdict[crowd.group > 0] = REVERSED_PERSON, COORDINATED
+    q_value = np.where(crowd.reversed, of.p_value, np.minimum(q_low, q_sided))
+    evidence = np.append(0.0, crowd.evidence)[crowd.group]
+    q_value = np.where(crowd.group > 0, np.exp(-evidence), q_value)
+
+    near_low = (q_low > level / _NEAR) & (q_low <= level * _NEAR) & guesses
+    near_own = low & guesses & (np.abs(consistent - _CONSISTENT) < 0.5)
+    near_worth = low & (of.worthy > _GUESSER / _NEAR) & (of.worthy <= _GUESSER * _NEAR)
+    near_careless = (near_low & (consistent < _CONSISTENT)) | near_own
+    near_careless |= near_worth & (consistent < _CONSISTENT)
+    near_side = (q_sided > level / _NEAR) & (q_sided <= level * _NEAR)
+    known = able & ~crowd.reversed
+    near_reversed = enough & (np.abs(crowd.error_rate - REVERSED) < 0.05)
+    borderline = (near_careless & known) | (near_side & sided)
+    borderline |= near_reversed & bool(crowd.reversed.any())
+    return JudgedPeople(verdict, q_value, borderline, of)
+
+
+def differing(crowd: Crowd, judged: JudgedPeople) -> Mask:
+    """(n_people,) whose taste is another one, and stands on the directions that were found."""
+    return np.asarray((judged.verdict == OTHER_TASTE) & _other_taste(crowd))
+
+
+def _cut(q_value: Floats, able: Mask, level: float) -> float:
+    """The largest p-value that is flagged, or would be if it were the only one."""
+    n_flagged, n_able = int(np.count_nonzero(q_value <= level)), int(np.count_nonzero(able))
+    return level * max(n_flagged, 1) / max(n_able, 1)
+
+
+def _other_taste(crowd: Crowd) -> Mask:
+    """(n_people,) whose taste is another one for sure, and by much."""
+    tastes, n = crowd.tastes, len(crowd.ballots.names)
+    if tastes.n == 0:
+        return np.zeros(n, np.bool_)
+    precision = np.linalg.inv(tastes.covariance)
+    far = np.einsum("na,nab,nb->n", tastes.place, precision, tastes.place)
+    named = crowd.ballots.annotator >= 0
+    who = crowd.ballots.annotator[named]
+    own = np.bincount(who, crowd.own_taste[named] ** 2, n)
+    consensus = np.bincount(who, crowd.margin[named] ** 2, n)
+    material = own >= _MATERIAL**2 * consensus
+    return np.asarray((far > chi2.ppf(_APART, tastes.n)) & material)
+
+
+def _own_consistency(crowd: Crowd, of: Reliability) -> Floats:
+    """(n_people,) how far somebody's departures from the consensus agree with each other.
+
+    With r_v what a vote departs by from what is expected of its person, S = sum over pairs of the
+    person's votes of r_v r_w, once for each item they share, with the sign of the side it is on.
+    It has mean 0 for somebody who errs at random; here, in standard deviations.
+    """
+    ballots, n = crowd.ballots, len(crowd.ballots.names)
+    rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
+    who = ballots.annotator[rows].astype(np.int64)
+    expected = np.clip(of.rho[who] * of.typical.contrast(crowd.margin[rows]), -0.98, 0.98)
+    rest, spread = 0.5 - 0.5 * expected, 0.25 - 0.25 * expected**2
+    winner, loser = ballots.rows.winner[rows], ballots.rows.loser[rows]
+    n_items = ballots.rows.n_items
+    items = np.concatenate([who * n_items + winner, who * n_items + loser])
+    first, second = np.minimum(winner, loser).astype(np.int64), np.maximum(winner, loser)
+    pairs = (who * n_items + first) * n_items + second
+
+    def squared(code: Ints, value: Floats) -> Floats:
+        place, codes = pd.factorize(code)
+        total = np.bincount(place, value, len(codes))
+        of_person = np.zeros(len(codes), np.int64)
+        of_person[place] = np.tile(who, code.size // who.size) if who.size else who
+        return np.bincount(of_person, total**2, n).astype(np.float64)
+
+    both = np.bincount(who, 2.0 * rest**2, n)
+    surplus = 0.5 * (squared(items, np.concatenate([rest, -rest])) - both)
+    squares = squared(items, np.concatenate([spread, spread])) + 2.0 * squared(pairs, spread)
+    variance = 0.5 * (squares - np.bincount(who, 4.0 * spread**2, n))
+    return np.asarray(surplus / np.sqrt(np.maximum(variance, 1e-12)))
+
+
+def q_values(p_values: Floats, tested: Mask) -> Floats:
+    """Benjamini & Hochberg (1995) over those tested; 1 for the others."""
+    order = np.flatnonzero(tested)
+    order = order[np.argsort(p_values[order], kind="stable")]
+    scaled = p_values[order] * order.size / np.arange(1, order.size + 1)
+    q_values = np.ones(p_values.size)
+    q_values[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return q_values
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    share: Floats = np.full(whole.size, np.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share
+
+
+def _wilson(share: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """90 % interval of a share (Wilson 1927); 0 to 1 without votes."""
+    known, n = n > 0, np.maximum(n, 1.0)
+    share = np.where(known, share, 0.5)
+    centre = (share + _Z**2 / (2.0 * n)) / (1.0 + _Z**2 / n)
+    reach = _Z * np.sqrt(share * (1.0 - share) / n + (_Z / (2.0 * n)) ** 2) / (1.0 + _Z**2 / n)
+    low, high = np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)
+    return np.where(known, low, 0.0), np.where(known, high, 1.0)
+
+
+def _medians(voter: Ints, seconds: Floats | None, n_people: int) -> Floats:
+    """Median time of each person; NaN if unknown."""
+    medians = np.full(n_people, np.nan)
+    if seconds is None:
+        return medians
+    by_person = pd.Series(seconds).groupby(voter).median()
+    medians[by_person.index[by_person.index < n_people]] = by_person[by_person.index < n_people]
+    return medians
+
+
+def _evidence(
+    table: pd.DataFrame, crowd: Crowd, judged: JudgedPeople, n_decided: Floats, n_shown: Floats
+) -> list[str]:
+    """One sentence for each person, with the numbers that led to the verdict."""
+    agreement, expected, left, seconds = (
+        table[name].to_numpy(np.float64) for name in ("agreement", "expected", "left", "seconds")
+    )
+    usual_left = float(np.nansum(left * n_shown)) / max(float(n_shown.sum()), 1.0)
+    error = np.sqrt(max(usual_left * (1.0 - usual_left), 1e-4) / np.maximum(n_shown, 1.0))
+    odd_side = np.abs(left - usual_left) > _ODD_SIDE * error
+    timed = seconds[~np.isnan(seconds)]
+    usual_time = float(np.median(timed)) if timed.size > 0 else np.nan
+    hasty = seconds < _HASTY * usual_time
+    size = np.bincount(crowd.group)
+    endings = {
+        CARELESS: message("guessing_gives_half"),
+        OTHER_TASTE: message("differs_consistently"),
+        TOO_FEW: message("too_few_to_stand_out"),
+    }
+
+    def sentence(person: int) -> str:
+        n = int(n_decided[person])
+        if n == 0:
+            return message("no_decided_votes")
+        agrees, verdict = agreement[person], int(judged.verdict[person])
+        said = [message("agrees_on", agreement=agrees, n_decided=n, expected=expected[person])]
+        if verdict == REVERSED_PERSON:
+            said.append(message("turned_around", agreement=1.0 - agrees))
+        elif verdict == COORDINATED:
+            others = int(size[crowd.group[person]]) - 1
+            said.append(message("acts_together", n_others=others))
+        elif verdict in endings:
+            said.append(endings[verdict])
+        if odd_side[person] or verdict == ONE_SIDED:
+            said.append(message("one_sided", left=left[person]))
+        if hasty[person]:
+            said.append(message("hasty", seconds=seconds[person], usual=usual_time))
+        if judged.borderline[person]:
+            said.append(message("borderline"))
+        return "; ".join(said)
+
+    return [sentence(person) for person in range(len(table))]
