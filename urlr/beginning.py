@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -104,37 +105,36 @@ def begin(
         known = None if tuned is None else tuned.ridge
     if settings.ridge != "tuned":
         known = float(settings.ridge)
+    fixed = ridge is not None or settings.ridge != "tuned"
     lean = 1.0 if settings.left_right and ballots.has_sides else np.inf
     search = Penalties(RIDGE if known is None else known, np.inf, lean)
     ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
     rows = replace(ballots.rows, features=features)
     if feature_map is not None:
         ranking = _with_items(search, rows, equal.weight, settings)
-    crowd = crowd_of(
+    judged = partial(
+        crowd_of,
         ballots,
         features,
-        ranking,
         sides=settings.left_right,
         turn=settings.turn_reversed,
         tastes=settings.tastes,
         coordination=settings.coordination,
         progress=progress,
     )
+    crowd = judged(ranking)
+    if feature_map is not None and (crowd.apart.any() or crowd.reversed.any()):
+        # What was tuned on their votes is tuned without, and everybody judged once more.
+        search, tuned = _tuned_again(crowd, search, fixed, seed)
+        ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
+        crowd = judged(ranking)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if feature_map is None:
         variance, trusted = _variance_of_scores(crowd, rows, weight, lean)
         ranking = search = replace(search, items=1.0 / variance)
     else:
-        if tuned is None or crowd.changed:
-            rng = np.random.default_rng(seed)
-            near = known if settings.ridge == "tuned" else None
-            say = crowd.say * ~crowd.left_out
-            tuned = tuned_ridge_of(rows, say, rng=rng, near=near)
-        if tuned is not None:
-            tuned = tuned.weighed(rows, weight)
-            if settings.ridge == "tuned":
-                search = replace(search, features=tuned.ridge)
+        search, tuned = _tuned_again(crowd, search, fixed, seed, tuned)
         ranking = _with_items(search, rows, weight, settings)
     margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
     counted = counted & ~ballots.tie & (ballots.weight > 0)
@@ -143,6 +143,30 @@ def begin(
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
+
+
+def _tuned_again(
+    crowd: Crowd,
+    search: Penalties,
+    fixed: bool,
+    seed: int,
+    before: Tuned | None = None,
+) -> tuple[Penalties, Tuned | None]:
+    """Tune on the votes as they are read; next to the ridge before, if that is known.
+
+    A ridge that is fixed stays; then this is about what it says of votes on items left out.
+    """
+    rows, weight = crowd.as_read(), crowd.weight()
+    tuned = before
+    if before is None or crowd.tastes.n:
+        say = crowd.say * ~crowd.left_out
+        near = search.features if fixed or before is not None else None
+        rng = np.random.default_rng(seed)
+        tuned = tuned_ridge_of(rows, say, rng=rng, near=near, within=0.1 if fixed else 0.6)
+    if tuned is None:
+        return search, None
+    tuned = tuned.weighed(rows, weight)
+    return search if fixed else replace(search, features=tuned.ridge), tuned
 
 
 def _with_items(

@@ -5,44 +5,52 @@ everybody is; people who push the same items on purpose are not: where the ranki
 *other* members' votes has a clear opinion that the crowd does not share, a member goes against it
 hardly ever. For each member, n such votes with k against compare
 
-    acting together:  k slips of n at a rate of .003, .02 or .05
-    of one taste:     k slips of n at a rate that honest people of this crowd have
+    of one taste:     k of n at a rate near that of the rest of the crowd, the careless apart,
+                      whose votes are counted in the same way
+    acting together:  at a third of that rate, a sixth, or hardly ever
 
-and a group is one that acts together if the log-likelihood ratios of its members add up to more
-than 5: under the second hypothesis that happens once in 150 at most (Markov's inequality), for
-every group looked at.
+for the whole group, whose rate may be its own: careful people of one taste may slip less than the
+crowd does. A group acts together if the log-likelihood ratio is above 3, which happens to a group
+of one taste once in 20 times at most (Markov's inequality). Half of the votes suggest a group, the
+other half try it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import special
 
 from urlr.arrays import Codes, Floats, Mask
 from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.directions import departures, leading
+from urlr.people.directions import departures, folds_of_votes, leading
 
 FEWEST_ITEMS = 10
 """With fewer, pushing an item and liking it are the same thing: votes alone accuse nobody."""
 FEWEST_VOTES = 5
-_EVIDENCE = 5.0
-_LEAVES = -1.0
-"""Who has less evidence than this is no member."""
+_EVIDENCE = 3.0
+_USUAL = 2.0
+_JOINS = 1.0
+"""Log-likelihood ratio from which on somebody else goes with a group that was found."""
 _NEVER = 0.003
-_WORTH, _LEAST, _UNKNOWN = 20.0, 0.01, 0.1
+_WORTH, _LEAST, _MOST = 20.0, 0.01, 0.3
 """What is known of how often honest people slip is worth so many votes; least and most of it."""
-_CLEAR, _APART = 1.0, 1.5
+_SIZES = (0.75, 1.0, 1.5, 2.0, 3.0)
+"""Opinions are told apart by how clear they are."""
+_CLEAR, _APART = 0.5, 1.5
 """The others of the group have an opinion of so many log-odds, so far from the consensus."""
 _FOLDS = 5
 _DIRECTIONS = 3
+_ALONE = Penalties(1.0, 0.5, np.inf)
+"""Of rankings by the votes of some people alone."""
 _FAR = 2.0
 """Robust deviations along a direction of departures from which on somebody may be a member."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Departures:
     """Decided votes of people with a name, and what is expected of each."""
 
@@ -50,8 +58,8 @@ class Departures:
     """As they are read; with features, offsets and all."""
     person: Codes
     n_people: int
-    weight: Floats
-    """(n_rows,) by which the consensus is fitted; 0 for groups already found."""
+    judging: Floats
+    """(n_rows,) weight by which the consensus is fitted; 0 for groups already found."""
     say: Floats
     """(n_rows,) the same without how reliable people are."""
     expected: Floats
@@ -59,8 +67,26 @@ class Departures:
     decided: Mask
     penalties: Penalties
     fit: LogisticFit
+    error_rate: Floats
+    """(n_people,)"""
     able: Mask
     """(n_people,) who may be a member."""
+
+    @cached_property
+    def alone(self) -> Comparisons:
+        """The votes without all that is known beside them."""
+        rows = self.rows
+        nothing = np.zeros((rows.n_items, 0))
+        return replace(rows, features=nothing, offset=None, side=np.zeros(rows.n_rows))
+
+    @cached_property
+    def kept_back(self) -> Mask:
+        """(n_rows,) the half of the votes that tests a group that the other half suggests.
+
+        Who is looked at because of some votes cannot be tried by these.
+        """
+        rows = self.rows
+        return np.asarray(folds_of_votes(rows.winner, rows.loser, self.person, 2) == 1)
 
     def of_people(self, per_row: Floats | Mask, where: Mask) -> Floats:
         """(n_people,) sums over some of the votes."""
@@ -74,17 +100,38 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
     if votes.rows.n_items < FEWEST_ITEMS:
         return found, best
     for group in _candidates(votes):
-        value = _evidence(votes, group)
+        told = _told(votes, group)
         for _ in range(_FOLDS):
-            stays = group & (value >= _LEAVES)
-            if stays.sum() < 2 or np.array_equal(stays, group):
+            stays = group & (_ratio(told) >= 0.0)
+            if np.count_nonzero(stays) < 2 or np.array_equal(stays, group):
                 break
-            group = stays
-            value = _evidence(votes, group)
-        total = float(value[group & (value >= _LEAVES)].sum())
+            group, told = stays, _told(votes, stays)
+        total = float(_ratio(told.together(group), _WORTH * np.count_nonzero(group) ** 0.5)[0])
         if np.count_nonzero(group) > 1 and total > max(best, _EVIDENCE):
-            best, found = total, group & (value >= _LEAVES)
+            best, found = total, group
+    if found.any():
+        # Whoever goes along with them on such votes as they do is one of them.
+        found = found | (votes.able & (_ratio(_told(votes, found, everybody=True)) > _JOINS))
     return found, best
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Votes on which the others of a group have an opinion that the crowd does not share."""
+
+    n: Floats
+    """(n_people,)"""
+    against: Floats
+    """(n_people,) those that go against it."""
+    expected: Floats
+    """(n_people,) those that people of one taste would cast against it."""
+
+    def together(self, group: Mask) -> _Told:
+        """Return the sums over a group, as of one person."""
+        n, against, expected = (
+            one[group].sum(keepdims=True) for one in (self.n, self.against, self.expected)
+        )
+        return _Told(n, against, expected)
 
 
 def _candidates(votes: Departures) -> Iterator[Mask]:
@@ -92,7 +139,7 @@ def _candidates(votes: Departures) -> Iterator[Mask]:
     able, n = votes.able, votes.n_people
     if np.count_nonzero(able) < 2 * _DIRECTIONS:
         return
-    rows = np.flatnonzero(votes.decided & able[votes.person])
+    rows = np.flatnonzero(votes.decided & able[votes.person] & ~votes.kept_back)
     who, first, second = votes.person[rows], votes.rows.winner[rows], votes.rows.loser[rows]
     chance = votes.expected[rows]
     variance = np.bincount(who, 2.0 * chance * (1.0 - chance), n)
@@ -127,18 +174,31 @@ def _apart(along: Floats, able: Mask) -> Iterator[Mask]:
             yield group
 
 
-def _evidence(votes: Departures, group: Mask) -> Floats:
-    """(n_people,) log-likelihood ratio of acting together to sharing a taste; 0 for others."""
+def _told(votes: Departures, group: Mask, *, everybody: bool = False) -> _Told:
+    """Votes of the members, or of everybody, beside the opinion of the (other) members."""
     rows = votes.rows
     mine = votes.decided & np.append(group, False)[votes.person]
-    fitted = logistic_fit(
-        rows, votes.weight * ~mine, votes.penalties, start=votes.fit, tolerance=1e-3
-    )
+    others = votes.judging * ~mine
+    fitted = logistic_fit(rows, others, votes.penalties, start=votes.fit, tolerance=1e-3)
     consensus = rows.margins(fitted.scores(rows.features))
+    alone = votes.alone
+    outside = alone.margins(logistic_fit(alone, others, _ALONE, tolerance=1e-2).effects)
     inside = _by_each_other(votes, group)
-    told = mine & (np.abs(inside) > _CLEAR) & (np.abs(inside - consensus) > _APART)
+    if everybody:
+        of_group = logistic_fit(alone, votes.say * mine, _ALONE, tolerance=1e-2)
+        inside, mine = np.where(mine, inside, alone.margins(of_group.effects)), votes.decided
+    shared = np.maximum(np.sign(inside) * consensus, np.sign(inside) * outside)
+    told = mine & votes.kept_back & (np.abs(inside) > _CLEAR)
+    told &= np.abs(inside) - shared > _APART
     n, against = votes.of_people(told, told), votes.of_people(inside < 0, told)
-    usual = _usual_slips(votes, group)
+    usual = _usual_slips(votes, group, np.abs(inside))
+    return _Told(n, against, votes.of_people(usual, told))
+
+
+def _ratio(told: _Told, worth: float = _WORTH) -> Floats:
+    """Log-likelihood ratio of acting together to sharing a taste."""
+    n, against = told.n, told.against
+    usual = np.clip(told.expected / np.maximum(n, 1.0), _LEAST, _MOST)
     together = special.logsumexp(
         [
             against * np.log(rate) + (n - against) * np.log1p(-rate)
@@ -146,7 +206,7 @@ def _evidence(votes: Departures, group: Mask) -> Floats:
         ],
         axis=0,
     ) - np.log(3.0)
-    a, b = _WORTH * usual, _WORTH * (1.0 - usual)
+    a, b = worth * usual, worth * (1.0 - usual)
     alike = special.betaln(a + against, b + n - against) - special.betaln(a, b)
     return np.where(n > 0, together - alike, 0.0)
 
@@ -160,34 +220,36 @@ def _by_each_other(votes: Departures, group: Mask) -> Floats:
     fold_of = np.full(votes.n_people + 1, -1)
     fold_of[members] = np.arange(members.size) % n_folds
     fold = fold_of[person]
-    alone = replace(
-        rows, features=np.zeros((rows.n_items, 0)), offset=None, side=np.zeros(rows.n_rows)
-    )
+    alone = votes.alone
     inside, start = np.zeros(rows.n_rows), None
     for held in range(n_folds):
         others = mine & (fold != held)
         if others.any():
-            start = logistic_fit(
-                alone, votes.say * others, Penalties(1.0, 0.5, np.inf), start=start, tolerance=1e-2
-            )
+            start = logistic_fit(alone, votes.say * others, _ALONE, start=start, tolerance=1e-2)
             inside = np.where(mine & (fold == held), alone.margins(start.effects), inside)
     return inside
 
 
-def _usual_slips(votes: Departures, group: Mask) -> float:
-    """How often people outside the group go against a clear opinion of each other.
+def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
+    """(n_rows,) how often people outside the group go against opinions of each other as clear.
 
-    From as many of them as have cast as many votes, those with most votes first.
+    Of those who are wrong at most twice as often as people in the middle, as many as have cast as
+    many votes, those with most votes first.
     """
     count = votes.of_people(votes.decided, votes.decided)
-    others = np.flatnonzero(votes.able & ~group)
+    among = votes.able & ~group
+    if among.any():
+        among &= votes.error_rate <= _USUAL * np.median(votes.error_rate[among])
+    others = np.flatnonzero(among)
     others = others[np.argsort(-count[others], kind="stable")]
     enough = int(np.searchsorted(np.cumsum(count[others]), count[group].sum())) + 1
     crowd = np.zeros(votes.n_people, np.bool_)
     crowd[others[: max(enough, 2)]] = True
     inside = _by_each_other(votes, crowd)
-    clear = np.abs(inside) > _CLEAR
-    if np.count_nonzero(clear) < _WORTH:
-        return _UNKNOWN
-    usual = float(np.count_nonzero(inside[clear] < 0) / np.count_nonzero(clear))
-    return min(max(usual, _LEAST), _UNKNOWN)
+    seen = np.flatnonzero(inside)
+    size = np.digitize(np.abs(inside[seen]), _SIZES)
+    n = np.bincount(size, minlength=len(_SIZES) + 1)
+    against = np.bincount(size, inside[seen] < 0, len(_SIZES) + 1)
+    # Where nothing is known: as often as ten votes of which a tenth goes against it.
+    rate = (against + 1.0) / (n + 10.0)
+    return np.asarray(rate[np.digitize(opinion, _SIZES)])

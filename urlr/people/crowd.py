@@ -6,8 +6,8 @@ crowd, and knows nothing of the votes it is compared with: people are left out w
 1. scores of the items, given what follows, votes weighing (1 - 2 pi_a)^2;
 2. b_a, what being shown on the left adds for each person, shrunk to what it adds for all;
 3. pi_a, how often each person is wrong (`errors`);
-4. groups that act together (`coordination`): set apart, and 1 to 3 once more;
-5. people who vote the other way around on everything, if the others agree on what that is;
+4. people who vote the other way around on everything, if the others agree on what that is;
+5. groups that act together (`coordination`): set apart, and 1 to 3 once more;
 6. directions of taste (`tastes`), and 1 to 3 once more.
 
 Nothing here is drawn at random, so that no verdict on a person depends on a seed.
@@ -213,6 +213,7 @@ def crowd_of(
     if n == 0:
         return crowd
     progress("who acts together", 0.3)
+    crowd = judge.with_reversed(crowd)
     for number in range(1, _MOST_GROUPS + 1):
         group, evidence = acting_together(judge.departures(crowd))
         if not group.any():
@@ -223,8 +224,7 @@ def crowd_of(
             evidence=(*crowd.evidence, evidence),
         )
         crowd = judge.rounds(crowd, _ROUNDS - 1)
-    if (wrong := _reversed(crowd)).any():
-        crowd = judge.rounds(replace(crowd, reversed=wrong), _ROUNDS - 1)
+    crowd = judge.with_reversed(crowd)
     if not tastes:
         return crowd
     progress("whether tastes differ", 0.6)
@@ -236,7 +236,6 @@ def crowd_of(
         n,
         weight=weight,
         careful=crowd.judging(),
-        error_rate=crowd.rate(),
         penalties=penalties,
         start=crowd.fit,
         able=able(crowd) & (crowd.group == 0),
@@ -321,6 +320,13 @@ class _Judge:
             crowd = self._errors(crowd, margin, trusting=beginning and number == 0)
         return crowd
 
+    def with_reversed(self, crowd: Crowd) -> Crowd:
+        """Turn the votes of those who are reversed, if any more are."""
+        wrong = _reversed(crowd)
+        if not (wrong & ~crowd.reversed).any():
+            return crowd
+        return self.rounds(replace(crowd, reversed=wrong | crowd.reversed), _ROUNDS - 1)
+
     def departures(self, crowd: Crowd) -> Departures:
         """Votes as they are read, beside what is expected of them."""
         ballots = crowd.ballots
@@ -332,12 +338,13 @@ class _Judge:
             rows=crowd.as_read(),
             person=ballots.annotator,
             n_people=len(ballots.names),
-            weight=crowd.judging(),
+            judging=crowd.judging(),
             say=crowd.say,
             expected=rate + (1.0 - 2.0 * rate) * chance,
             decided=(ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0) & ~crowd.apart,
             penalties=self.penalties,
             fit=crowd.fit,
+            error_rate=crowd.error_rate,
             able=able(crowd) & (crowd.group == 0),
         )
 

@@ -84,7 +84,8 @@ def _likeliest_prior(likelihood: Floats) -> Floats:
             near = _beta(mean, worth)
             for share in _ANYTHING:
                 prior = (1.0 - share) * near + share * _FLAT
-                guess = (logit(mean) - logit(TYPICAL)) ** 2 + np.log(share / 0.05) ** 2
+                guess = (logit(mean) - logit(TYPICAL)) ** 2 + np.log(share / 0.03) ** 2
+                guess += np.log(worth / 60.0) ** 2
                 evidence = float(np.log(likelihood @ prior).sum()) - 0.5 * guess
                 if evidence > best:
                     best, found = evidence, prior

@@ -33,7 +33,7 @@ _TINY = 1e-300
 _GRID = 0.025
 _NODES = 7
 """Over four simulated crowds p-values were within 11 % of those with 33 nodes; with 5, 23 %."""
-_WORTHY = 0.6
+_WORTHY = 0.75
 _WEAKER = 0.1
 _WEAKEST = 0.75
 """One fine person in ten may have any reliability from 0.75 to 1, whatever the spread of the
@@ -94,7 +94,7 @@ class Reliability:
     turned: Floats
     """(n_people,) log-likelihood of turning every vote around less that of guessing."""
     worthy: Floats
-    """(n_people,) chance that rho is above 0.6, were all values from -1 on as likely."""
+    """(n_people,) chance that rho is above 0.75, were all values from -1 on as likely."""
 
 
 def tallied(margin: Floats, person: Codes, n_people: int) -> Tallies:

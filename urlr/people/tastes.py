@@ -17,17 +17,22 @@ from scipy.special import expit
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.directions import departures, leading
+from urlr.people.directions import departures, folds_of_votes, leading
+from urlr.people.errors import error_rates
 
 MOST = 3
 """Directions tried."""
 _ITEMS, _PEOPLE = 9.0, 1.0
 """Ridges on V and on u; only their product matters."""
 _ROUNDS = 6
+_FEATURES = 100.0
+"""Times the ridge on the features of the consensus: tastes are seen less well than that."""
 _FOLDS = 3
 _TOLERANCE = 1e-2
 _CLEARER = 1.0
 """A direction more must foretell held-out votes better by so many standard errors, by people."""
+_STEEPNESS = 0.3
+"""Variance of how steep people vote, beside a consensus of 1."""
 _DRAWS = 5
 """Crowds without a taste that the leading direction is compared with."""
 
@@ -87,7 +92,7 @@ class _Fit:
     consensus: LogisticFit
 
     def items(self, rows: Comparisons) -> Floats:
-        columns = [one.scores(rows.features) for one in self.directions]
+        columns = [one.scores(rows.features[:, : one.coefficients.size]) for one in self.directions]
         return np.stack(columns, axis=1) if columns else np.zeros((rows.n_items, 0))
 
 
@@ -100,6 +105,16 @@ class _Problem:
     person: Codes
     n_people: int
     penalties: Penalties
+    by_features: bool = False
+    """Whether features say something of the items' places."""
+
+    @property
+    def tasted(self) -> Comparisons:
+        """The votes as directions of taste are fitted to them."""
+        rows = replace(self.rows, side=np.zeros(self.rows.n_rows))
+        if self.by_features:
+            return rows
+        return replace(rows, features=np.zeros((rows.n_items, 0)))
 
     @property
     def offset(self) -> Floats:
@@ -134,7 +149,6 @@ def tastes_of(
     *,
     weight: Floats,
     careful: Floats,
-    error_rate: Floats,
     penalties: Penalties,
     start: LogisticFit,
     able: Mask,
@@ -149,8 +163,8 @@ def tastes_of(
         Votes as they are read; `offset` is what the side adds for the voter.
     weight
         (n_rows,) of votes when people differ in taste and not in how often they are wrong.
-    careful, error_rate
-        (n_rows,) weight, and rate of wrong votes, when they differ in that alone.
+    careful
+        (n_rows,) weight when they differ in that alone.
     able
         (n_people,) who has votes enough to have a taste, and to be the median person.
     """
@@ -158,38 +172,49 @@ def tastes_of(
     nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
     if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, start):
         return nothing, start
-    fold = _folds(rows, person)
+    fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS)
     kept = [weight * (fold != one) for one in range(_FOLDS)]
     fits = [_without(problem, one, start) for one in kept]
     errors = [_without(problem, careful * (fold != one), start) for one in range(_FOLDS)]
     counted = np.where((person >= 0) & (rows.target == 1.0), weight, 0.0)
-    before = _foretold(problem, errors, fold, error_rate)
-    plain = _foretold(problem, fits, fold, np.zeros(rows.n_rows))
+    before, plain = (_foretold(problem, some, fold, kept) for some in (errors, fits))
     if counted @ plain > counted @ before:
         before = plain
     n, gains = 0, []
-    for more in range(1, MOST + 1):
-        fits = [_fit(problem, one, of) for one, of in zip(kept, fits, strict=True)]
-        now = _foretold(problem, fits, fold, np.zeros(rows.n_rows))
+
+    def more(of: _Problem) -> tuple[list[_Fit], Floats, float, float]:
+        """One direction more in every fold, and what it adds to foretelling the votes left out."""
+        tried = [_fit(of, one, start) for one, start in zip(kept, fits, strict=True)]
+        now = _foretold(of, tried, fold, kept)
         gain = problem.of_people(counted * (now - before))
-        total, error = float(gain.sum()), float(np.sqrt((gain**2).sum()))
-        gains.append((total, error))
-        if total <= _CLEARER * error:
+        return tried, now, float(gain.sum()), float(np.sqrt((gain**2).sum()))
+
+    for number in range(1, MOST + 1):
+        found = more(problem)
+        if number == 1 and rows.features.shape[1]:
+            other = replace(problem, by_features=True)
+            if (by_features := more(other))[2] > found[2]:
+                problem, found = other, by_features
+        gains.append(found[2:])
+        if found[2] <= _CLEARER * found[3]:
             break
-        n, before = more, now
+        fits, before, n = found[0], found[1], number
     if n == 0:
         return replace(nothing, gains=tuple(gains)), start
     fit = _without(problem, weight, start)
     for _ in range(n):
         fit = _fit(problem, weight, fit)
-    found = Tastes(
+    coefficients = np.zeros((rows.features.shape[1], n))
+    if problem.by_features:
+        coefficients = np.stack([one.coefficients for one in fit.directions], axis=1)
+    tastes = Tastes(
         fit.place,
         fit.covariance,
-        np.stack([one.coefficients for one in fit.directions], axis=1),
+        coefficients,
         np.stack([one.effects for one in fit.directions], axis=1),
         tuple(gains),
     )
-    return found.moved(geometric_median(found.place[able])), fit.consensus
+    return tastes.moved(geometric_median(tastes.place[able])), fit.consensus
 
 
 def geometric_median(points: Floats) -> Floats:
@@ -220,17 +245,6 @@ def _may_differ(problem: _Problem, weight: Floats, fit: LogisticFit) -> bool:
     return True
 
 
-def _folds(rows: Comparisons, person: Codes) -> Ints:
-    """(n_rows,) fold of each vote; all votes of a person on a pair are left out together."""
-    first = np.minimum(rows.winner, rows.loser).astype(np.int64)
-    pair = first * rows.n_items + np.maximum(rows.winner, rows.loser)
-    order = np.lexsort((pair, person))
-    new = (np.diff(pair[order], prepend=-1) != 0) | (np.diff(person[order], prepend=-2) != 0)
-    fold = np.empty(rows.n_rows, np.int64)
-    fold[order] = (np.cumsum(new) * 2654435761 >> 8) % _FOLDS
-    return fold
-
-
 def _without(problem: _Problem, weight: Floats, start: LogisticFit) -> _Fit:
     fitted = logistic_fit(
         problem.rows, weight, problem.penalties, start=start, tolerance=_TOLERANCE
@@ -250,8 +264,8 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
     items = np.column_stack([items, item * np.sqrt(rows.n_items / _ITEMS)])
     place = np.column_stack([place, np.zeros(n)])
     directions: list[LogisticFit | None] = [*start.directions, None]
-    penalties = Penalties(problem.penalties.features * _ITEMS, _ITEMS, np.inf)
-    silent = replace(rows, side=np.zeros(rows.n_rows))
+    penalties = Penalties(_FEATURES * problem.penalties.features, _ITEMS, np.inf)
+    silent = problem.tasted
     covariance = np.zeros((n, 0, 0))
     for _ in range(_ROUNDS):
         known = rows.log_odds(consensus.scores(rows.features), consensus.lean)
@@ -261,7 +275,7 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
             rest = _of_votes(np.delete(place, a, 1), np.delete(items, a, 1), rows, person)
             one = replace(silent, offset=known + rest, loading=np.append(place[:, a], 0.0)[person])
             fitted = logistic_fit(one, weight, penalties, start=directions[a], tolerance=_TOLERANCE)
-            directions[a], items[:, a] = fitted, fitted.scores(rows.features)
+            directions[a], items[:, a] = fitted, fitted.scores(silent.features)
         beside = problem.offset + _of_votes(place, items, rows, person)
         consensus = logistic_fit(
             replace(rows, offset=beside),
@@ -303,21 +317,40 @@ def _of_votes(place: Floats, items: Floats, rows: Comparisons, person: Codes) ->
     return total
 
 
-def _foretold(problem: _Problem, fits: Sequence[_Fit], fold: Ints, error_rate: Floats) -> Floats:
-    """(n_rows,) log-likelihood of every vote by the fit that has not seen it."""
+def _steepness(problem: _Problem, log_odds: Floats, weight: Floats) -> Floats:
+    """(n_people,) factor that suits everybody's votes best, drawn to 1."""
+    factor = np.ones(problem.n_people)
+    for _ in range(4):
+        chance = expit(np.append(factor, 1.0)[problem.person] * log_odds)
+        pull = problem.of_people(weight * (1.0 - chance) * log_odds) - (factor - 1.0) / _STEEPNESS
+        bend = problem.of_people(weight * chance * (1.0 - chance) * log_odds**2) + 1.0 / _STEEPNESS
+        factor = np.clip(factor + pull / bend, -2.0, 3.0)
+    return factor
+
+
+def _foretold(
+    problem: _Problem, fits: Sequence[_Fit], fold: Ints, kept: Sequence[Floats]
+) -> Floats:
+    """(n_rows,) log-likelihood of every vote by the fit that has not seen it.
+
+    How steep everybody's votes are, and how often they are wrong, is allowed for, by the votes the
+    fit has seen: who votes flatter than others has no other taste.
+    """
     rows, person = problem.rows, problem.person
     chance = np.ones(rows.n_rows)
-    for number, fit in enumerate(fits):
-        mine = fold == number
-        some = rows.taken(mine)
+    for number, (fit, weight) in enumerate(zip(fits, kept, strict=True)):
         items = fit.items(rows)
-        log_odds = some.log_odds(fit.consensus.scores(rows.features), fit.consensus.lean)
-        log_odds += _of_votes(fit.place, items, some, person[mine])
+        log_odds = rows.log_odds(fit.consensus.scores(rows.features), fit.consensus.lean)
+        log_odds += _of_votes(fit.place, items, rows, person)
         k = fit.place.shape[1]
         if k:
-            apart = items[some.winner] - items[some.loser]
-            unsure = np.concatenate([fit.covariance, np.zeros((1, k, k))])[person[mine]]
+            apart = items[rows.winner] - items[rows.loser]
+            unsure = np.concatenate([fit.covariance, np.zeros((1, k, k))])[person]
             log_odds /= np.sqrt(1.0 + np.pi / 8.0 * np.einsum("ra,rab,rb->r", apart, unsure, apart))
-        wrong = np.minimum(error_rate[mine], 0.5)
-        chance[mine] = wrong + (1.0 - 2.0 * wrong) * expit(log_odds)
+        decided = np.where(rows.target == 1.0, weight, 0.0)
+        log_odds = log_odds * np.append(_steepness(problem, log_odds, decided), 1.0)[person]
+        rate = error_rates(log_odds, decided, person, problem.n_people)
+        wrong = np.minimum(np.append(rate, 0.0)[person], 0.5)
+        said = wrong + (1.0 - 2.0 * wrong) * expit(log_odds)
+        chance = np.where(fold == number, said, chance)
     return np.asarray(np.log(np.maximum(chance, 1e-300)))

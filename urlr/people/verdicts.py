@@ -44,15 +44,20 @@ ACCUSATIONS = VERDICTS[CARELESS : COORDINATED + 1]
 
 _LEVEL = 0.1
 _GUESSER = 0.05
-"""Who is careless has at most this chance of a reliability above 0.6."""
-_CONSISTENT = 2.0
+"""Who is careless has at most this chance of a reliability above 0.75."""
+_CONSISTENT = 2.5
 """Standard errors beyond which somebody's departures from the consensus agree with each other."""
 _SIDED = 1.0
 """Log-odds up to which a preference for a side is nothing to accuse anybody of."""
+_SIDED_LEVEL = 0.1
+"""Part of the false discovery rate that is left for these: whoever always chooses one side is
+found by any, and where many do, a tenth of them would be a good part of the others."""
 _APART = 0.99
 """How sure it must be that somebody's taste is another one."""
 _MATERIAL = 0.3
 """And how large that taste is beside the consensus, as a share of its margins."""
+_FLAT = 0.5
+"""Of the square of the consensus' margins: a taste that leaves less of them is none."""
 _NEAR = 2.5
 """A verdict is borderline if at a level so many times higher, or lower, it would be another."""
 _Z = 1.6448536269514722
@@ -167,19 +172,17 @@ def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
     rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
     rows = rows[np.argsort(ballots.annotator[rows], kind="stable")]
     person = ballots.annotator[rows]
-    own = crowd.own_taste + crowd.own_side
-    of = reliability(tallied((crowd.margin + own)[rows], person, n))
+    own = crowd.margin + np.where(_flat(crowd)[ballots.annotator], 0.0, crowd.own_taste)
+    of = reliability(tallied((own + crowd.own_side)[rows], person, n))
     enough = (np.bincount(person, minlength=n) >= FEWEST_VOTES) & (crowd.group == 0)
     able = enough & (of.p_smallest <= level) & ~crowd.reversed
     sided = enough & np.isfinite(crowd.side_error)
-    beyond = (np.abs(crowd.side) - _SIDED) / np.where(sided, crowd.side_error, 1.0)
-    p_sided = np.where(sided, 2.0 * ndtr(-beyond), 1.0)
-    p_value = np.concatenate([of.p_value, p_sided])
-    q_low, q_sided = np.split(q_values(p_value, np.concatenate([able, sided])), 2)
+    p_sided = np.where(sided, _sidedness(crowd), 1.0)
+    q_low, q_sided = q_values(of.p_value, able), q_values(p_sided, sided)
 
     consistent = _own_consistency(crowd, of)
     guesses = of.worthy <= _GUESSER
-    low, one_sided = q_low <= level, q_sided <= level
+    low, one_sided = q_low <= level, q_sided <= _SIDED_LEVEL * level
     apart = _other_taste(crowd) & enough & ~crowd.reversed
     careless = low & guesses & (consistent < _CONSISTENT) & ~one_sided
     odd = (low & ~careless) | (crowd.error_rate > REVERSED)
@@ -197,7 +200,8 @@ def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
     near_worth = low & (of.worthy > _GUESSER / _NEAR) & (of.worthy <= _GUESSER * _NEAR)
     near_careless = (near_low & (consistent < _CONSISTENT)) | near_own
     near_careless |= near_worth & (consistent < _CONSISTENT)
-    near_side = (q_sided > level / _NEAR) & (q_sided <= level * _NEAR)
+    near_side = q_sided * _NEAR > _SIDED_LEVEL * level
+    near_side &= q_sided <= _SIDED_LEVEL * level * _NEAR
     known = able & ~crowd.reversed
     near_reversed = enough & (np.abs(crowd.error_rate - REVERSED) < 0.05)
     borderline = (near_careless & known) | (near_side & sided)
@@ -216,6 +220,33 @@ def _cut(q_value: Floats, able: Mask, level: float) -> float:
     return level * max(n_flagged, 1) / max(n_able, 1)
 
 
+def _flat(crowd: Crowd) -> Mask:
+    """(n_people + 1,) whose taste only takes from the consensus: as the careless have, no other."""
+    n = len(crowd.ballots.names)
+    who = np.where(crowd.ballots.annotator < 0, n, crowd.ballots.annotator)
+    whole = np.bincount(who, (crowd.margin + crowd.own_taste) ** 2, n + 1)
+    return np.asarray(whole < _FLAT * np.bincount(who, crowd.margin**2, n + 1))
+
+
+def _sidedness(crowd: Crowd) -> Floats:
+    """(n_people,) p-values of a preference of at most one logit, by the likelihood ratio.
+
+    (Whoever always chooses the left has no finite preference, and so no standard error.)
+    """
+    ballots, n = crowd.ballots, len(crowd.ballots.names)
+    rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
+    who, side = ballots.annotator[rows], crowd.rows.side[rows]
+    known = (crowd.margin + crowd.own_taste)[rows]
+
+    def fit(preference: Floats) -> Floats:
+        each = -np.logaddexp(0.0, -known - preference[who] * side)
+        return np.bincount(who, each, n).astype(np.float64)
+
+    far = np.sign(crowd.side) * np.maximum(np.abs(crowd.side), _SIDED)
+    gain = np.maximum(fit(far) - fit(np.sign(crowd.side) * _SIDED), 0.0)
+    return np.asarray(2.0 * ndtr(-np.sqrt(2.0 * gain)))
+
+
 def _other_taste(crowd: Crowd) -> Mask:
     """(n_people,) whose taste is another one for sure, and by much."""
     tastes, n = crowd.tastes, len(crowd.ballots.names)
@@ -227,7 +258,7 @@ def _other_taste(crowd: Crowd) -> Mask:
     who = crowd.ballots.annotator[named]
     own = np.bincount(who, crowd.own_taste[named] ** 2, n)
     consensus = np.bincount(who, crowd.margin[named] ** 2, n)
-    material = own >= _MATERIAL**2 * consensus
+    material = (own >= _MATERIAL**2 * consensus) & ~_flat(crowd)[:n]
     return np.asarray((far > chi2.ppf(_APART, tastes.n)) & material)
 
 
