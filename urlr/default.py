@@ -15,7 +15,7 @@ from urlr.ids import positions
 from urlr.messages import message
 from urlr.people.crowd import able
 from urlr.people.prediction import Voters, taste_groups
-from urlr.people.verdicts import differing, judged_people, people_table
+from urlr.people.verdicts import TOO_FEW, VERDICTS, differing, judged_people, people_table
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
@@ -197,6 +197,12 @@ def default_ranker(
             typical_error=crowd.typical,
             n_annotators=len(ballots.names),
             curved=None if alone else is_curved(feature_map),
+            n_groups=int(crowd.group.max(initial=0)),
+            n_together=int(np.count_nonzero(crowd.group)),
+            n_together_votes=int(np.count_nonzero(crowd.apart)),
+            n_judged=int((people["verdict"] != VERDICTS[TOO_FEW]).sum()),
+            n_tastes=crowd.tastes.n,
+            agreed=crowd.agreed() if len(ballots.names) else None,
         ),
         evidence=evidence,
         people=people,

@@ -601,6 +601,7 @@ MESSAGES = {
     "unusable_id_in_model": "an item id is neither text nor a whole number",
     "scores_of_other_shape": "{name} has shape {shape} for {n_items:,} items",
     "coefficients_do_not_fit": "{count:,} coefficients for {n_dimensions:,} dimensions",
+    "voters_do_not_fit": "{name} of the people have another shape, or are not all finite.",
     "intervals_do_not_fit": "low and high do not agree on whether there are intervals",
     "scores_not_finite": "{name} holds values that are not finite numbers",
     "other_fields": "{record} has fields {names} off",

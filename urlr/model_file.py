@@ -15,6 +15,7 @@ import re
 import struct
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import pandas as pd
 
 from urlr.errors import ArgumentError, ModelFileError, UrlrError
 from urlr.messages import message
+from urlr.people.prediction import Voters
 from urlr.ranker import Facts, Ranker
 from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
@@ -31,13 +33,19 @@ from urlr.spaces import FeatureMap
 
 FORMAT = "urlr-model"
 FEATURES_FORMAT = "urlr-features"
-SCHEMA = 3
+SCHEMA = 4
+_OLDEST = 3
+"""The oldest version that is still read: without what is known of people."""
 _MANIFEST = "manifest.json"
 _DTYPES = ("float64", "int64", "int32", "int8", "bool")
 _PLAIN = re.compile(r"\w+(?:[./]\w+)*", re.ASCII)
 _COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
 _RANKS = ("rank_low", "rank_high")
 _NUMBERS = ("score", "low", "high", "effect")
+_OF_VOTERS = (
+    "place", "covariance", "trust", "counted", "taste", "n_votes", "coefficients", "effects", "items",
+    "variance",
+)  # fmt: skip
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same model is the same bytes
 
 _UNREADABLE = (
@@ -108,15 +116,26 @@ def model_bytes(ranker: Ranker) -> bytes:
             continue
         maps[name], parts = feature_map.to_state()
         arrays |= {f"{name}/{part}": array for part, array in parts.items()}
+    voters = ranker.voters
+    if voters is not None:
+        for name in _OF_VOTERS:
+            arrays[f"voters/{name}"] = getattr(voters, name)
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA,
         "settings": asdict(ranker.settings),
         "facts": asdict(ranker.facts),
-        "items": [item if isinstance(item, str) else int(item) for item in ranker.scores["item"]],
+        "items": _plain_ids(ranker.scores["item"]),
+        "voters": None
+        if voters is None
+        else {"names": _plain_ids(voters.names), "trusted": voters.trusted},
         **maps,
     }
     return _archive(manifest, arrays)
+
+
+def _plain_ids(ids: Iterable[Any]) -> list[str | int]:
+    return [one if isinstance(one, str) else int(one) for one in ids]
 
 
 def feature_map_bytes(feature_map: FeatureMap) -> bytes:
@@ -187,8 +206,7 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
         described = manifest[name]
         maps[name] = None if described is None else FeatureMap.from_state(described, parts)
     items = manifest["items"]
-    if not all(isinstance(item, str) or type(item) is int for item in items):
-        raise ArgumentError(message("unusable_id_in_model"))
+    index = _index_of(items)
     for name in (*_NUMBERS, *_COUNTS, *_RANKS):
         if arrays[name].shape != (len(items),):
             shape = arrays[name].shape
@@ -205,16 +223,12 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
     for name in ("coefficients", "outlier_coefficients", "score", "effect"):
         if arrays[name].dtype != np.float64 or not np.isfinite(arrays[name]).all():
             raise ArgumentError(message("scores_not_finite", name=name))
-    facts = dict(_only(manifest["facts"], Facts))
+    older = manifest["schema"] < SCHEMA
+    facts = dict(_only(manifest["facts"], Facts, older=older))
     for name in ("warnings", "notes", "tau_unseen", "tau_people"):
         facts[name] = None if facts[name] is None else tuple(facts[name])
-    settings = FitSettings(**_only(manifest["settings"], FitSettings))
+    settings = FitSettings(**_only(manifest["settings"], FitSettings, older=older))
     settings.check()
-    index = (
-        pd.Index(items, dtype=object) if any(isinstance(i, str) for i in items) else pd.Index(items)
-    )
-    if index.dtype == object and all(isinstance(i, str) for i in items):
-        index = pd.Index(items, dtype="str")
     columns: dict[str, Any] = {"item": index}
     for name in ("score", "low", "high", "rank", *_RANKS, *_COUNTS, "effect"):
         if name == "rank":
@@ -233,7 +247,43 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
         scores=table,
         facts=Facts(**facts),
         evidence=None,
+        voters=None if older else _voters(manifest["voters"], arrays, len(items), width),
     )
+
+
+def _index_of(ids: Any) -> pd.Index[Any]:
+    """Whole numbers, text, or both."""
+    if not all(isinstance(one, str) or type(one) is int for one in ids):
+        raise ArgumentError(message("unusable_id_in_model"))
+    if ids and all(isinstance(one, str) for one in ids):
+        index: pd.Index[Any] = pd.Index(ids, dtype="str")
+    elif any(isinstance(one, str) for one in ids):
+        index = pd.Index(ids, dtype=object)
+    else:
+        index = pd.Index(ids)
+    return index
+
+
+def _voters(described: Any, arrays: dict[str, Array], n_items: int, width: int) -> Voters | None:
+    """What predictions need of the people, its shapes checked."""
+    if described is None:
+        return None
+    names = _index_of(described["names"])
+    parts = {name: arrays[f"voters/{name}"] for name in _OF_VOTERS}
+    n, k = len(names), parts["place"].shape[-1]
+    n_features = parts["coefficients"].shape[0]
+    shapes = {
+        "place": (n, k), "covariance": (n, k, k), "trust": (n,), "counted": (n,), "taste": (n,),
+        "n_votes": (n,),
+        "coefficients": (n_features, k), "effects": (n_items, k), "items": (n_items, k),
+        "variance": (n_items,),
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        if parts[name].shape != shape or not np.isfinite(parts[name]).all():
+            raise ArgumentError(message("voters_do_not_fit", name=name))
+    if n_features not in (0, width):
+        raise ArgumentError(message("voters_do_not_fit", name="coefficients"))
+    return Voters(names=names, trusted=float(described["trusted"]), **parts)
 
 
 def _read_manifest(archive: zipfile.ZipFile, name: str, form: str) -> dict[str, Any]:
@@ -250,7 +300,7 @@ def _read_manifest(archive: zipfile.ZipFile, name: str, form: str) -> dict[str, 
     schema = manifest.get("schema")
     if type(schema) is not int or schema < 1:
         raise ModelFileError(message("no_schema", name=name))
-    if schema < SCHEMA:
+    if schema < _OLDEST:
         raise ModelFileError(message("older_schema", name=name, schema=schema, known=SCHEMA))
     if schema > SCHEMA:
         raise ModelFileError(message("newer_schema", name=name, schema=schema, known=SCHEMA))
@@ -316,9 +366,11 @@ def _member(archive: zipfile.ZipFile, member: str, name: str) -> bytes:
         raise ModelFileError(message("damaged_member", name=name, member=member)) from None
 
 
-def _only(described: dict[str, Any], record: type) -> dict[str, Any]:
+def _only(described: dict[str, Any], record: type, *, older: bool = False) -> dict[str, Any]:
+    """The fields of a record, all of them; older files may lack those that came later."""
     known = {one.name for one in fields(record)}
-    if set(described) != known:
+    lacking = known - set(described) if older else set()
+    if set(described) != known - lacking:
         off = sorted(set(described) ^ known)
         raise ArgumentError(message("other_fields", record=record.__name__, names=off))
     return described

@@ -70,6 +70,18 @@ class Facts:
     """People with a name."""
     curved: bool | None = None
     """Whether kernel features stand beside the straight ones."""
+    n_groups: int = 0
+    """Groups of people who act together."""
+    n_together: int = 0
+    """People in these."""
+    n_together_votes: int = 0
+    """Votes of these; what becomes of them, `settings.coordination` says."""
+    n_judged: int = 0
+    """People with votes enough to be judged."""
+    n_tastes: int = 0
+    """Directions in which people's tastes differ."""
+    agreed: float | None = None
+    """Share of what people say that they agree on, the rest being taste; None without names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +145,8 @@ class Ranker:
 
         No rows where all people are of one taste.
         """
-        n_votes = np.zeros(0 if self.voters is None else len(self.voters.names), np.int64)
-        voters = self._known_voters() if self.voters is None else self.voters
-        if self.people is not None:
-            place = positions(voters.names, pd.Index(self.people["annotator"]))
-            n_votes[place] = self.people["n_votes"].to_numpy(np.int64)
         scores = self.scores["score"].to_numpy(np.float64)
-        return taste_table(voters, scores, pd.Index(self.scores["item"]), n_votes)
+        return taste_table(self._known_voters(), scores, pd.Index(self.scores["item"]))
 
     def score(
         self, features: pd.DataFrame, *, annotator: Any = None, taste: int | None = None

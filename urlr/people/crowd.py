@@ -124,6 +124,13 @@ class Crowd:
         read = self.rows.turned(self.is_turned)
         return np.asarray(way * self.tastes.of_votes(read, self.ballots.annotator))
 
+    def agreed(self) -> float:
+        """Share of the variance of what people say that they agree on; the rest is taste."""
+        named = (self.ballots.annotator >= 0) & ~self.apart
+        said = float(self.say[named] @ self.margin[named] ** 2)
+        own = float(self.say[named] @ self.own_taste[named] ** 2)
+        return said / (said + own) if said + own > 0 else 1.0
+
     def as_read(self) -> Comparisons:
         """The votes, those of reversed people turned, with what is known of their voters."""
         read = self.rows.turned(self.is_turned)

@@ -39,6 +39,8 @@ class Voters:
     with others."""
     taste: Ints
     """(n_people,) number of the group of the same taste, 0 for that of the consensus."""
+    n_votes: Ints
+    """(n_people,)"""
     coefficients: Floats
     """(n_features, k) of the directions."""
     effects: Floats
@@ -80,6 +82,7 @@ class Voters:
             np.clip((1.0 - 2.0 * crowd.error_rate) / usual, -1.0, 1.0),
             able & (crowd.group == 0),
             taste,
+            _counts(crowd),
             crowd.tastes.coefficients,
             effects,
             items,
@@ -157,6 +160,11 @@ class Voters:
         return chance
 
 
+def _counts(crowd: Crowd) -> Ints:
+    who = crowd.ballots.annotator
+    return np.bincount(who[who >= 0], minlength=len(crowd.ballots.names)).astype(np.int64)
+
+
 def _chance(margin: Floats, variance: Floats, z: float) -> Floats:
     """E sigmoid of a normal margin, nearly; or sigmoid z standard deviations from its mean."""
     if z:
@@ -193,9 +201,7 @@ def taste_groups(place: Floats, items: Floats, differs: Mask) -> Ints:
     return group
 
 
-def taste_table(
-    voters: Voters, scores: Floats, items: pd.Index[Any], n_votes: Ints
-) -> pd.DataFrame:
+def taste_table(voters: Voters, scores: Floats, items: pd.Index[Any]) -> pd.DataFrame:
     """The tastes in numbers, the largest group first; no rows if all people are of one taste.
 
     Columns: taste (its number, as `annotators` and predictions name it), people, n_people, share
@@ -216,7 +222,7 @@ def taste_table(
                 "people": tuple(voters.names[mine].tolist()),
                 "n_people": n_mine,
                 "share": n_mine / max(int(np.count_nonzero(voters.counted)), 1),
-                "n_votes": int(n_votes[mine].sum()),
+                "n_votes": int(voters.n_votes[mine].sum()),
                 "tau": float(kendalltau(scores, scores + moved).statistic),
                 "sure": float(np.sqrt(centre @ np.linalg.solve(spread, centre))),
                 "up": tuple(items[order[moved[order] > 0][:_NAMED]].tolist()),
