@@ -128,6 +128,7 @@ def _add_robust(method: Any) -> None:
         ("item-effects", "an effect of its own for every compared item"),
         ("annotator-rates", "weighing votes by the error rate of whoever cast them"),
         ("turn-reversed", "reading the votes of people who are mostly wrong the other way round"),
+        ("tastes", "allowing for people who differ in taste"),
         ("ties", "ties, each half a vote either way"),
         ("left-right", "allowing for a lean to the item shown on the left"),
     ):
@@ -137,6 +138,13 @@ def _add_robust(method: Any) -> None:
             action="store_false",
             help=f"without {what}",
         )
+    method.add_argument(
+        "--coordination",
+        choices=("drop", "once", "keep"),
+        default="drop",
+        help="what becomes of people who act together: drop sets their votes aside, once counts "
+        "each group as one person, keep counts them in full (default: drop)",
+    )
     method.add_argument(
         "--replicates",
         metavar="N",
@@ -198,6 +206,8 @@ def _fit(arguments: argparse.Namespace, say: Say) -> None:
             item_effects=arguments.item_effects,
             annotator_rates=arguments.annotator_rates,
             turn_reversed=arguments.turn_reversed,
+            tastes=arguments.tastes,
+            coordination=arguments.coordination,
             ties=arguments.ties,
             left_right=arguments.left_right,
             replicates=arguments.replicates,

@@ -5,7 +5,9 @@ urlr.night.published   a whole night is done: published, held or found unchanged
 urlr.night.failed      its record says Failed
 urlr.gate.held         of an attribute: its new model was held
 urlr.tau.regressed     of an attribute: its new model is worse than the champion
-urlr.night.attention   once a night, if any of the last two
+urlr.people.coordinated
+                       of an attribute: people act together in the votes of its new model
+urlr.night.attention   once a night, if any of the last three
 
 A run that died, or was refused before it began, tells nothing: its state in Prefect does.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tasks.coordinated import words_of
 from tasks.freshness import is_whole
 from tasks.names import encoded
 from tasks.regression import regressed
@@ -24,6 +27,7 @@ from urlr.ids import shown, shown_some
 
 PUBLISHED, FAILED = "urlr.night.published", "urlr.night.failed"
 HELD, REGRESSED = "urlr.gate.held", "urlr.tau.regressed"
+COORDINATED = "urlr.people.coordinated"
 ATTENTION = "urlr.night.attention"
 MOST = 50
 """Events of one kind about attributes in one night; `urlr.night.attention` counts all."""
@@ -44,8 +48,12 @@ def emit_night_events(night: Night, *, store: Store) -> None:
     for event, entries in ((HELD, held), (REGRESSED, worse)):
         for entry in entries[:MOST]:
             _emit(event, about, attribute=entry.attribute, payload=_figures(entry))
-    if held or worse:
-        _emit(ATTENTION, about, payload=_attention(held, worse))
+    together = [one for one in night.tonight() if one.outcome in ("published", "held")]
+    together = [one for one in together if one.coordinated is not None]
+    for entry in together[:MOST]:
+        _emit(COORDINATED, about, attribute=entry.attribute, payload=_coordinated(entry))
+    if held or worse or together:
+        _emit(ATTENTION, about, payload=_attention(held, worse, together))
 
 
 def _counts(night: Night) -> dict[str, Any]:
@@ -69,12 +77,31 @@ def _figures(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _attention(held: Sequence[Entry], worse: Sequence[Entry]) -> dict[str, Any]:
+def _coordinated(entry: Entry) -> dict[str, Any]:
+    found = entry.coordinated
+    assert found is not None
+    return {
+        "attribute": shown(entry.attribute, 80),
+        "version": entry.version,
+        "groups": found.groups,
+        "people": found.people,
+        "votes": found.votes,
+        "counting": found.counting,
+        "coordination": found.coordination,
+        "words": words_of(found),
+    }
+
+
+def _attention(
+    held: Sequence[Entry], worse: Sequence[Entry], together: Sequence[Entry]
+) -> dict[str, Any]:
     return {
         "held": len(held),
         "held_names": shown_some([entry.attribute for entry in held], _NAMED),
         "regressed": len(worse),
         "regressed_names": shown_some([entry.attribute for entry in worse], _NAMED),
+        "coordinated": len(together),
+        "coordinated_names": shown_some([entry.attribute for entry in together], _NAMED),
     }
 
 

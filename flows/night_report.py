@@ -11,7 +11,7 @@ import pandas as pd
 from flows.messages import message
 from tasks.evaluate import VoteTau
 from tasks.report.digest import votes_of
-from tasks.report.wording import not_live, retry, sentence, verdict, why
+from tasks.report.wording import acting_together, not_live, retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.store import Store
 from urlr.ids import shown
@@ -40,8 +40,7 @@ def night_text(night: Night, *, store: str) -> str:
         if one.outcome in ("failed", "held")
     ]
     lines += [message("left_aside", what=what) for what in night.refused]
-    notes = (*night.notes, *not_live(night.tonight()))
-    lines += [message("a_note", note=note) for note in notes]
+    lines += [message("a_note", note=note) for note in _notes(night)]
     lines += ["", sentence(night)]
     failed = [one.attribute for one in tonight if one.outcome == "failed"]
     if failed:
@@ -71,8 +70,7 @@ def summary_markdown(night: Night) -> str:
         if entry.outcome in ("failed", "held"):
             name = as_markdown(shown(entry.attribute, 80))
             lines.append(f"- **{name}** {entry.outcome}: {as_markdown(why(entry))}")
-    notes = (*night.notes, *not_live(night.tonight()))
-    lines += [f"- {as_markdown(text)}" for text in (*night.refused, *notes)]
+    lines += [f"- {as_markdown(text)}" for text in (*night.refused, *_notes(night))]
     return "\n".join(lines) + "\n"
 
 
@@ -88,6 +86,11 @@ def _tonight(night: Night) -> list[Entry]:
         Entry(one.attribute, one.run, "failed", one.reason) if one.outcome == "failed" else one
         for one in night.tonight()
     ]
+
+
+def _notes(night: Night) -> list[str]:
+    tonight = night.tonight()
+    return [*night.notes, *acting_together(_tonight(night)), *not_live(tonight)]
 
 
 def _worst_first(entry: Entry) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from tasks.freshness import is_whole
 from tasks.lease import held_by
 from tasks.registry import Move, Registry, RegistryError, Version
 from tasks.report.site import LATEST
-from tasks.report.wording import not_live, retry, sentence, verdict, why
+from tasks.report.wording import acting_together, not_live, retry, sentence, verdict, why
 from tasks.results import Entry, Night
 from tasks.runs import names_of, past_of
 from tasks.settings import Settings
@@ -136,7 +136,8 @@ def _night(night: Night, settings: Settings) -> list[str]:
             number = "" if one.version is None else f" (v{one.version})"
             lines.append(f"  held {shown(one.attribute, 80)}{number}: {why(one)}")
     lines += [f"  {message('left_aside', what=what)}" for what in night.refused]
-    lines += [f"  {message('a_note', note=note)}" for note in night.notes]
+    together = acting_together(one for one in entries if one.outcome != "failed")
+    lines += [f"  {message('a_note', note=note)}" for note in (*night.notes, *together)]
     lines += [
         message("once_mended", command=command)
         for command in _retries(failed, night, settings.store)

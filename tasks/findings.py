@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.coordinated import coordinated_in
 from tasks.discover import etags_of
 from tasks.evaluate import OrderTau
 from tasks.judging import Judgement
@@ -27,6 +28,7 @@ from tasks.work import Work, behind, example_rows, settings_digest, shared_map
 from tasks.write import table_bytes
 from urlr import Ranker
 from urlr.model_file import model_bytes
+from urlr.people.verdicts import ACCUSATIONS
 from urlr.preflight_checks import guessed_tau, mixed_share
 from urlr.sentence import Sentence
 from urlr.votes import USED, VoteTable
@@ -143,7 +145,7 @@ def recorded(
         flagged={
             str(name): int(count)
             for name, count in people["verdict"].value_counts().items()
-            if name not in ("fine", "too few votes")
+            if name in ACCUSATIONS and count > 0
         },
         tau=judgement.tau,
         methods=judgement.methods,
@@ -156,6 +158,7 @@ def recorded(
         left_share=left_share(work.table),
         self_test=page.page.self_test,
         groups=tuple(one.words for one in page.page.concentration.groups[:_MOST_GROUPS]),
+        coordinated=coordinated_in(told, page.page.concentration.groups),
         busiest=busiest_of(work.table),
         digests=digests_of(files),
         guessed=_guessed(found.votes),

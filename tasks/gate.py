@@ -14,7 +14,8 @@ the same where people are named (see `tasks.evaluate`). The rules, in this order
 
 Where features are suspect a challenger must order what the champion knew as the champion did, or be
 better with confidence. What broke where the votes come from is looked for before (see
-`tasks.shift`).
+`tasks.shift`), and so is whether votes of people who act together count though they are to be set
+aside: such a model is held, the first one too (see `tasks.coordinated`).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ Rule = Literal[
     "taken back",
     "suspect features",
     "sudden shift",
+    "coordinated votes",
     "too few votes",
     "one-sided votes",
     "no better than chance",

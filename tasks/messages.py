@@ -6,6 +6,24 @@ from urlr.sentence import messages_of
 
 MESSAGES = {
     # === flat modules
+    # --- coordinated
+    "coordinated_votes_set_aside": (
+        "{people:# person acts|people act} together in {groups:# group}; their {votes:# vote is|"
+        "votes are} set aside"
+    ),
+    "coordinated_votes_left_in": (
+        "{people:# person acts|people act} together in {groups:# group}, and {counting:,} of their "
+        "{votes:# vote} count in the ranking though all are to be set aside; report it, or take "
+        "these votes out of the dumps"
+    ),
+    "coordinated_votes_count_once": (
+        "warning: {people:# person acts|people act} together in {groups:# group}, and their "
+        "{votes:# vote counts|votes count} in the ranking, each group as one person"
+    ),
+    "coordinated_votes_count": (
+        "warning: {people:# person acts|people act} together in {groups:# group}, and their "
+        "{votes:# vote counts|votes count} in the ranking in full"
+    ),
     # --- discover
     "no_votes_in_store": (
         "the store {store:shown 200} holds no votes; put dumps under {folder}, such as "
@@ -355,6 +373,7 @@ MESSAGES = {
     "merged_items": (
         "{count:# item} of the champion left out of the comparison: several ids of it became one"
     ),
+    "with_warning": "{finding}; {warning}",
     "on_new_items": "{finding}; {count:# vote} on new items: tau {before} -> {tau}",
     "features_suspect": (
         "{finding}; {suspect}, so that only items the champion knew were compared"
@@ -1243,6 +1262,10 @@ MESSAGES = {
         "removed the alias"
     ),
     "more_not_live": "{count:# more attribute} of which another version serves: {attributes:some}",
+    "coordinated_in": "{attribute:shown 80}: {what}",
+    "more_coordinated": (
+        "{count:# more attribute} with people who act together: {attributes:some 10}"
+    ),
     "failed_rows_not_counted": ("; rows of {attributes:# attribute} that failed are not counted"),
     "nothing_looked_at": "Nothing was looked at tonight.",
     "night_in_plain_words": "Of {attributes:# attribute} looked at tonight, {outcomes}.",

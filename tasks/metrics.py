@@ -114,6 +114,15 @@ METRICS: dict[str, Metric] = {
         "People not to trust by verdict; who votes on two attributes may count twice.",
         ("verdict",),
     ),
+    "urlr_coordinated_people": Metric(
+        "People who act together with others; who does on two attributes may count twice."
+    ),
+    "urlr_coordinated_votes": Metric(
+        "Votes of people who act together, by whether they count in the ranking.", ("fate",)
+    ),
+    "urlr_most_coordinated_votes": Metric(
+        "Votes of people who act together, of the attributes with most of them.", ("attribute",)
+    ),
     "urlr_new_people": Metric("People who voted on an attribute for the first time."),
     "urlr_left_share_quantile": Metric(
         "Share of choices for what was shown on the left, quantiles over attributes.", ("q",)
@@ -148,6 +157,7 @@ def night_metrics(
         **_freshness(night, entries, past, worst=worst),
         **_attributes(night, entries, worst=worst, fewest_votes=fewest_votes),
         **_votes(night, entries, reasons=reasons),
+        **_coordinated(entries, worst=worst),
         **_running(night),
     }
     registry = CollectorRegistry()
@@ -286,6 +296,22 @@ def _votes(night: Night, entries: Sequence[Entry], *, reasons: int) -> dict[str,
         "urlr_new_votes": _one(sum(entry.new_votes or 0 for entry in fitted)),
         "urlr_flagged_people": _most_frequent(flagged, reasons),
         "urlr_new_people": _one(sum(entry.new_people or 0 for entry in fitted)),
+    }
+
+
+def _coordinated(entries: Sequence[Entry], *, worst: int) -> dict[str, Samples]:
+    """Of attributes that failed, what is known is of the votes of an earlier night."""
+    read = [entry for entry in entries if entry.outcome != "failed"]
+    found = [(entry.coordinated, entry) for entry in read if entry.coordinated is not None]
+    counting = sum(one.counting for one, _ in found)
+    most = _smallest([(-one.votes, entry) for one, entry in found], worst)
+    return {
+        "urlr_coordinated_people": _one(sum(one.people for one, _ in found)),
+        "urlr_coordinated_votes": {
+            ("set aside",): float(sum(one.votes for one, _ in found) - counting),
+            ("counted",): float(counting),
+        },
+        "urlr_most_coordinated_votes": {labels: -votes for labels, votes in most.items()},
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 
+from tasks.coordinated import words_of
 from tasks.discover import etags_of
 from tasks.evaluate import Estimate, VoteTau
 from tasks.gate import Earlier, Rule, Verdict, about, decide, held
@@ -167,6 +168,7 @@ def entry_of(trained: Trained, order: Order) -> Entry:
         flagged=result.flagged,
         self_test=result.self_test,
         groups=result.groups,
+        coordinated=result.coordinated,
         size=sum(dump.size for dump in order.inputs.dumps),
         remarks=(
             *result.remarks,
@@ -230,6 +232,8 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
         return _held(message("sudden_shift", cause=cause), "sudden shift", desk)
     if any(one.code == "features_gone" for one in trained.suspect):
         return _held(message("sudden_shift", cause=trained.suspect[0]), "sudden shift", desk)
+    if result.coordinated is not None and result.coordinated.is_left_in:
+        return _held(words_of(result.coordinated), "coordinated votes", desk)
     if result.tau is None:
         return _held(message("not_judged", why=result.unjudged), "too few votes", desk)
     if champion is not None and trained.champion is None:
@@ -258,6 +262,10 @@ def _verdict(trained: Trained, order: Order, champion: Version | None, desk: Des
 
 def _asides(trained: Trained, order: Order, finding: Sentence) -> Iterator[Sentence]:
     """What else is to be said, each time after all before it."""
+    found = trained.result.coordinated
+    if found is not None and found.counting:
+        finding = message("with_warning", finding=finding, warning=words_of(found))
+        yield finding
     new = trained.new_items
     if new is not None and (count := new.difference.n_votes):
         before, tau = _shown(new.champion.deciding), _shown(new.challenger.deciding)
@@ -331,6 +339,9 @@ def metrics_of(trained: Trained) -> dict[str, float]:
         "rejected": result.rows["rejected"],
         "items": result.n_items,
         "people": result.n_people,
+        "people_not_to_trust": sum(result.flagged.values()),
+        "coordinated_people": 0 if result.coordinated is None else result.coordinated.people,
+        "coordinated_votes": 0 if result.coordinated is None else result.coordinated.votes,
         "busiest_share": None if result.busiest is None else result.busiest.share,
         "truth_tau": None if result.truth is None else result.truth.tau,
         "last_scores_tau": None if trained.change is None else trained.change.tau,

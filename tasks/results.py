@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from tasks.contents import Content
+from tasks.coordinated import Coordinated
 from tasks.discover import Inputs, Source
 from tasks.evaluate import Comparison, Judged, OrderTau, VoteTau
 from tasks.gate import GateSettings
@@ -118,7 +119,7 @@ class Result:
     n_turned: int
     n_people: int
     flagged: dict[str, int]
-    """People by verdict, those that are fine or too rarely seen left out."""
+    """Accused people by verdict, see `urlr.people.verdicts`."""
     tau: VoteTau | None
     """Of the judge with all votes it has not seen, at the gate's confidence; None: not judged."""
     methods: tuple[Judged, ...]
@@ -138,7 +139,7 @@ class Result:
     self_test: SelfTest | None = None
     """How well votes that were flipped on purpose are found; None where there are too few."""
     groups: tuple[str, ...] = ()
-    """People who vote alike against everybody else, in words, a sentence for each group."""
+    """People who act together, in words, a sentence for each group."""
     busiest: Busiest | None = None
     """Who cast the most votes; None where nobody is named."""
     digests: dict[str, str] = field(default_factory=dict)
@@ -152,6 +153,9 @@ class Result:
     """Tau of a mere guess with the votes, that winners beat losers; None with too few pairs."""
     chosen: dict[str, str] = field(default_factory=dict)
     """All settings that results depend on, by name."""
+    coordinated: Coordinated | None = None
+    """How many people act together, and what became of their votes; None where nobody does, or an
+    older urlr did not look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +259,7 @@ class Entry:
     """People not to trust, by verdict."""
     self_test: SelfTest | None = None
     groups: tuple[str, ...] = ()
-    """People who vote alike against everybody else, in words."""
+    """People who act together, in words, a sentence for each group."""
     size: int = 0
     """Bytes of its dumps."""
     remarks: tuple[str, ...] = ()
@@ -281,6 +285,8 @@ class Entry:
     behind_since: datetime | None = None
     """Start of the first of all runs since which newer votes or results do not serve, or it fails;
     None: it is not behind."""
+    coordinated: Coordinated | None = None
+    """As in `Result`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from urlr.arrays import Floats, Mask, Progress, no_progress
 from urlr.ballots import Ballots
 from urlr.item_effects import item_variance, score_variance, tuned_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
-from urlr.people.crowd import Crowd, crowd_of, equal_say
+from urlr.people.crowd import Crowd, crowd_of
 from urlr.people.errors import calibration
 from urlr.prior import PriorSpace
 from urlr.robust import Standing
@@ -99,9 +99,8 @@ def begin(
         ballots = ballots.nameless()
     tuned, known, trusted = None, ridge, 1.0
     features = mapped(feature_map, values)
-    equal = replace(ballots, weight=equal_say(ballots))
     if feature_map is not None and known is None:
-        feature_map, features, tuned = _chosen_space(feature_map, values, equal, seed, progress)
+        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
         known = None if tuned is None else tuned.ridge
     if settings.ridge != "tuned":
         known = float(settings.ridge)
@@ -111,7 +110,7 @@ def begin(
     ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
     rows = replace(ballots.rows, features=features)
     if feature_map is not None:
-        ranking = _with_items(search, rows, equal.weight, settings)
+        ranking = _with_items(search, rows, ballots.weight, settings)
     judged = partial(
         crowd_of,
         ballots,
@@ -159,7 +158,7 @@ def _tuned_again(
     rows, weight = crowd.as_read(), crowd.weight()
     tuned = before
     if before is None or crowd.tastes.n:
-        say = crowd.say * ~crowd.left_out
+        say = crowd.ballots.weight * ~crowd.left_out
         near = search.features if fixed or before is not None else None
         rng = np.random.default_rng(seed)
         tuned = tuned_ridge_of(rows, say, rng=rng, near=near, within=0.1 if fixed else 0.6)

@@ -43,8 +43,8 @@ _COUNTS = ("n_votes", "wins", "losses", "ties", "pruned")
 _RANKS = ("rank_low", "rank_high")
 _NUMBERS = ("score", "low", "high", "effect")
 _OF_VOTERS = (
-    "place", "covariance", "trust", "counted", "taste", "n_votes", "coefficients", "effects", "items",
-    "variance",
+    "place", "covariance", "trust", "counted", "taste", "n_votes",
+    "coefficients", "effects", "items", "variance",
 )  # fmt: skip
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same model is the same bytes
 

@@ -167,7 +167,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """People who agree with each other against everybody else."""
+    """People who act together."""
 
     people: Positions
     n_votes: int
@@ -191,6 +191,8 @@ class Concentration:
     n_tests: int
     level: float
     """False discovery rate."""
+    what: str = ""
+    """What became of the votes of the groups, in plain words; empty where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tasks.coordinated import coordinated_in, words_of
 from tasks.evaluate import Judged
 from tasks.messages import message
 from tasks.report.columns import (
@@ -241,7 +242,9 @@ def _concentration(found: Found, ranker: Ranker, people: Sequence[str]) -> Conce
         )
         for one in found.groups
     )
-    return Concentration(clusters, groups, found.n_tests, found.level)
+    coordinated = coordinated_in(ranker, groups)
+    what = "" if coordinated is None else words_of(coordinated)
+    return Concentration(clusters, groups, found.n_tests, found.level, what)
 
 
 def _moves(ranker: Ranker, before: Earlier) -> Moves:

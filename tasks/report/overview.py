@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from tasks.coordinated import words_of
 from tasks.messages import message
 from tasks.report.digest import OTHER, Digest, digest_of
 from tasks.report.freshness_cards import freshness
@@ -31,7 +32,7 @@ from tasks.report.overview_rows import (
 )
 from tasks.report.shell import NO_ICON, page
 from tasks.report.usual import Usual, against, whole_nights
-from tasks.report.wording import FATES, not_live, plain_sentence
+from tasks.report.wording import FATES, acting_together, not_live, plain_sentence
 from tasks.results import Entry, Night
 from urlr.ids import shown
 from urlr.sentence import Sentence
@@ -83,7 +84,8 @@ def overview_page(
     rows = rows_of_attributes(night, earlier)
     tonight = digest_of(night)
     last = whole_nights(earlier)
-    notes = (*night.notes, *not_live(night.entries.values()))
+    entries = night.entries.values()
+    notes = (*night.notes, *acting_together(entries), *not_live(entries))
     data = {
         "night": str(night.night),
         "run": night.run,
@@ -113,12 +115,13 @@ def overview_page(
 
 
 def _groups(night: Night, links: Mapping[str, str]) -> list[dict[str, str | None]]:
-    """Where people vote alike against everybody else: attribute, its page, and who they are."""
+    """Where people act together: attribute, its page, who they are, what became of their votes."""
     found = [
         {
             "name": shown(name, LONGEST_NAME),
             "page": links.get(name),
             "words": shown(words, 600),
+            "what": "" if entry.coordinated is None else words_of(entry.coordinated),
         }
         for name, entry in night.entries.items()
         for words in entry.groups

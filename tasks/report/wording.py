@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 
+from tasks.coordinated import words_of
 from tasks.messages import message
 from tasks.names import AttributeNameError, encoded
 from tasks.results import Entry, Night, Outcome
@@ -16,6 +17,8 @@ FATES = ("read", "used", "ties", "skipped", "rejected")
 """What becomes of rows: read = used + ties + skipped + rejected."""
 _MOST_NOT_LIVE = 5
 """Attributes that are named one by one where another version serves."""
+_MOST_COORDINATED = 20
+"""Attributes that are named one by one where people act together."""
 _TOLD: tuple[Outcome, ...] = ("published", "held", "unchanged", "failed")
 
 
@@ -159,6 +162,21 @@ def not_live(entries: Iterable[Entry]) -> list[Sentence]:
     ]
     if more := [one.attribute for one in elsewhere[_MOST_NOT_LIVE:]]:
         said.append(message("more_not_live", count=len(more), attributes=more))
+    return said
+
+
+def acting_together(entries: Iterable[Entry]) -> list[Sentence]:
+    """In which attributes people act together, and what became of their votes."""
+    found = sorted(
+        ((one.attribute, one.coordinated) for one in entries if one.coordinated is not None),
+        key=lambda one: (not one[1].counting, -one[1].votes, one[0]),
+    )
+    said = [
+        message("coordinated_in", attribute=attribute, what=words_of(coordinated))
+        for attribute, coordinated in found[:_MOST_COORDINATED]
+    ]
+    if more := [attribute for attribute, _ in found[_MOST_COORDINATED:]]:
+        said.append(message("more_coordinated", count=len(more), attributes=more))
     return said
 
 

@@ -23,7 +23,7 @@ from waiting import until
 ROOT = Path(__file__).parents[2]
 DASHBOARDS = ROOT / "deploy" / "dashboards"
 _WORDS = {
-    *("time", "absent", "sort", "topk", "bottomk", "changes", "sum", "min", "max"),
+    *("time", "absent", "sort", "sort_desc", "topk", "bottomk", "changes", "sum", "min", "max"),
     *("by", "without", "ignoring", "on", "and", "or", "unless", "bool"),
 }
 

@@ -35,7 +35,9 @@ _EVIDENCE = 3.0
 _USUAL = 2.0
 _JOINS = 1.0
 """Log-likelihood ratio from which on somebody else goes with a group that was found."""
-_NEVER = 0.003
+_NEVER = (0.5, 166.0)
+"""Beta distribution of how often they slip who hardly ever do: a fixed rate, however small, would
+speak against people who never slip on thousands of votes."""
 _WORTH, _LEAST, _MOST = 20.0, 0.01, 0.3
 """What is known of how often honest people slip is worth so many votes; least and most of it."""
 _SIZES = (0.75, 1.0, 1.5, 2.0, 3.0)
@@ -62,6 +64,8 @@ class Departures:
     """(n_rows,) weight by which the consensus is fitted; 0 for groups already found."""
     say: Floats
     """(n_rows,) the same without how reliable people are."""
+    weight: Floats
+    """(n_rows,) of the vote itself: how many it stands for."""
     expected: Floats
     """(n_rows,) chance of the vote, by a fit without the person."""
     decided: Mask
@@ -89,9 +93,9 @@ class Departures:
         return np.asarray(folds_of_votes(rows.winner, rows.loser, self.person, 2) == 1)
 
     def of_people(self, per_row: Floats | Mask, where: Mask) -> Floats:
-        """(n_people,) sums over some of the votes."""
-        who = self.person[where]
-        return np.bincount(who, per_row[where], self.n_people).astype(np.float64)
+        """(n_people,) weighted sums over some of the votes."""
+        who, each = self.person[where], (self.weight * per_row)[where]
+        return np.bincount(who, each, self.n_people).astype(np.float64)
 
 
 def acting_together(votes: Departures) -> tuple[Mask, float]:
@@ -141,9 +145,9 @@ def _candidates(votes: Departures) -> Iterator[Mask]:
         return
     rows = np.flatnonzero(votes.decided & able[votes.person] & ~votes.kept_back)
     who, first, second = votes.person[rows], votes.rows.winner[rows], votes.rows.loser[rows]
-    chance = votes.expected[rows]
-    variance = np.bincount(who, 2.0 * chance * (1.0 - chance), n)
-    value = (1.0 - chance) / np.sqrt(variance + 1.0)[who]
+    chance, weight = votes.expected[rows], votes.weight[rows]
+    variance = np.bincount(who, 2.0 * weight * chance * (1.0 - chance), n)
+    value = weight * (1.0 - chance) / np.sqrt(variance + 1.0)[who]
     table = departures(who, first, second, value, n, votes.rows.n_items)
     people = leading(table, _DIRECTIONS)[0]
     own = np.asarray(table.multiply(table).sum(axis=1)).ravel()
@@ -199,15 +203,16 @@ def _ratio(told: _Told, worth: float = _WORTH) -> Floats:
     """Log-likelihood ratio of acting together to sharing a taste."""
     n, against = told.n, told.against
     usual = np.clip(told.expected / np.maximum(n, 1.0), _LEAST, _MOST)
-    together = special.logsumexp(
-        [
-            against * np.log(rate) + (n - against) * np.log1p(-rate)
-            for rate in (_NEVER, usual / 6.0, usual / 3.0)
-        ],
-        axis=0,
-    ) - np.log(3.0)
-    a, b = worth * usual, worth * (1.0 - usual)
-    alike = special.betaln(a + against, b + n - against) - special.betaln(a, b)
+
+    def drawn(a: Floats | float, b: Floats | float) -> Floats:
+        return np.asarray(special.betaln(a + against, b + n - against) - special.betaln(a, b))
+
+    at_rates = [
+        against * np.log(rate) + (n - against) * np.log1p(-rate)
+        for rate in (usual / 6.0, usual / 3.0)
+    ]
+    together = special.logsumexp([drawn(*_NEVER), *at_rates], axis=0) - np.log(3.0)
+    alike = drawn(worth * usual, worth * (1.0 - usual))
     return np.where(n > 0, together - alike, 0.0)
 
 
@@ -247,9 +252,9 @@ def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
     crowd[others[: max(enough, 2)]] = True
     inside = _by_each_other(votes, crowd)
     seen = np.flatnonzero(inside)
-    size = np.digitize(np.abs(inside[seen]), _SIZES)
-    n = np.bincount(size, minlength=len(_SIZES) + 1)
-    against = np.bincount(size, inside[seen] < 0, len(_SIZES) + 1)
+    size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[seen]
+    n = np.bincount(size, weight, len(_SIZES) + 1)
+    against = np.bincount(size, weight * (inside[seen] < 0), len(_SIZES) + 1)
     # Where nothing is known: as often as ten votes of which a tenth goes against it.
     rate = (against + 1.0) / (n + 10.0)
     return np.asarray(rate[np.digitize(opinion, _SIZES)])

@@ -24,6 +24,7 @@ from urlr.arrays import Codes, Floats, Ints, Mask, Progress, no_progress
 from urlr.ballots import Ballots
 from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.people.coordination import Departures, acting_together
+from urlr.people.dependence import agreement_with_oneself, own_opinion, shares
 from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
 from urlr.people.tastes import Tastes, tastes_of
 from urlr.settings import Coordination
@@ -73,6 +74,8 @@ class Crowd:
     tastes: Tastes
     margin: Floats
     """(n_rows,) calibrated log-odds of the vote by the consensus of the others."""
+    share: Floats
+    """(n_rows,) how much of an independent opinion each vote is, see `dependence`."""
     fold: Codes
     """(n_rows,) see `folds_of_people`."""
     coordination: Coordination
@@ -143,12 +146,16 @@ class Crowd:
         return np.asarray(np.append(rate, 0.0)[self.ballots.annotator])
 
     def judging(self) -> Floats:
-        """(n_rows,) say of every vote, by how reliable its voter is; 0 for groups."""
+        """(n_rows,) weight while people are judged: say by reliability; 0 for groups."""
         return self.say * reliability(self.rate()) * ~self.apart
 
     def weight(self) -> Floats:
         """(n_rows,) weight in the ranking; groups count for nothing, for one person or in full."""
-        say = self.say * reliability(self.rate())
+        say = self.ballots.weight * self.share * reliability(self.rate())
+        counted = self.ballots.weight * ~self.left_out
+        whole = float(counted @ (self.share * reliability(self.rate())))
+        if whole > 0:  # penalties are tuned where all count the same
+            say = say * (float(counted.sum()) / whole)
         if self.coordination == "keep" or not self.apart.any():
             return say
         if self.coordination == "drop":
@@ -212,6 +219,7 @@ def crowd_of(
         turn,
         Tastes.none(n, rows.n_items, features.shape[1]),
         np.zeros(rows.n_rows),
+        np.ones(rows.n_rows),
         judge.fold,
         coordination,
     )
@@ -233,7 +241,7 @@ def crowd_of(
         crowd = judge.rounds(crowd, _ROUNDS - 1)
     crowd = judge.with_reversed(crowd)
     if not tastes:
-        return crowd
+        return judge.with_shares(crowd)
     progress("whether tastes differ", 0.6)
     assert crowd.fit is not None
     weight = crowd.say * ~crowd.apart
@@ -250,7 +258,7 @@ def crowd_of(
     crowd = replace(crowd, tastes=found)
     if found.n:
         crowd = judge.rounds(replace(crowd, fit=fitted), _ROUNDS - 1)
-    return crowd
+    return judge.with_shares(crowd)
 
 
 def equal_say(ballots: Ballots, most: float = _MOST) -> Floats:
@@ -290,6 +298,14 @@ def able(crowd: Crowd) -> Mask:
     counted = (ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0)
     count = np.bincount(ballots.annotator[counted], minlength=len(ballots.names))
     return np.asarray(count >= FEWEST_VOTES)
+
+
+def _expected(crowd: Crowd) -> Floats:
+    """(n_rows,) chance of every vote as it is read, by what is known of its voter."""
+    rate = np.minimum(crowd.rate(), 0.4)
+    way = np.where(crowd.is_turned, -1.0, 1.0)
+    chance = expit(way * (crowd.margin + crowd.own_taste) + crowd.own_side)
+    return np.asarray(rate + (1.0 - 2.0 * rate) * chance)
 
 
 def _reversed(crowd: Crowd) -> Mask:
@@ -334,12 +350,22 @@ class _Judge:
             return crowd
         return self.rounds(replace(crowd, reversed=wrong | crowd.reversed), _ROUNDS - 1)
 
+    def with_shares(self, crowd: Crowd) -> Crowd:
+        """See how much of what one person says of an item is one opinion."""
+        ballots, n, n_items = crowd.ballots, len(crowd.ballots.names), crowd.rows.n_items
+        counted = np.flatnonzero(
+            (ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0) & ~crowd.apart
+        )
+        who, chance = ballots.annotator[counted], _expected(crowd)[counted]
+        winner, loser = crowd.rows.winner[counted], crowd.rows.loser[counted]
+        tau = own_opinion(*agreement_with_oneself(who, winner, loser, chance, n, n_items))
+        share = crowd.share.copy()
+        share[counted] = shares(who, winner, loser, chance, tau, n_items)
+        return replace(crowd, share=share)
+
     def departures(self, crowd: Crowd) -> Departures:
         """Votes as they are read, beside what is expected of them."""
         ballots = crowd.ballots
-        rate = np.minimum(crowd.rate(), 0.4)
-        way = np.where(crowd.is_turned, -1.0, 1.0)
-        chance = expit(way * (crowd.margin + crowd.own_taste) + crowd.own_side)
         assert crowd.fit is not None
         return Departures(
             rows=crowd.as_read(),
@@ -347,7 +373,8 @@ class _Judge:
             n_people=len(ballots.names),
             judging=crowd.judging(),
             say=crowd.say,
-            expected=rate + (1.0 - 2.0 * rate) * chance,
+            weight=ballots.weight,
+            expected=_expected(crowd),
             decided=(ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0) & ~crowd.apart,
             penalties=self.penalties,
             fit=crowd.fit,
@@ -377,11 +404,12 @@ class _Judge:
             return crowd
         who, side = crowd.ballots.annotator[counted], rows.side[counted]
         known, target = (margin + crowd.own_taste)[counted], rows.target[counted]
+        weight = crowd.ballots.weight[counted]
         own, variance = crowd.side, 0.1
         for _ in range(25):
             chance = expit(known + own[who] * side)
-            pull = np.bincount(who, side * (target - chance), n) - own / variance
-            bend = np.bincount(who, chance * (1.0 - chance), n) + 1.0 / variance
+            pull = np.bincount(who, weight * side * (target - chance), n) - own / variance
+            bend = np.bincount(who, weight * chance * (1.0 - chance), n) + 1.0 / variance
             step = np.clip(pull / bend, -1.0, 1.0)
             own = own + step
             spread = min(max(float(np.mean(own**2 + 1.0 / bend)), _SIDES[0]), _SIDES[1])

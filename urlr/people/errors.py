@@ -64,7 +64,7 @@ def error_rates(
     if not counted.any():
         return np.full(n_people, TYPICAL)
     right, who = expit(margin[counted]), person[counted]
-    weight = weight[counted] / weight[counted].mean()
+    weight = weight[counted]
     log = np.empty((n_people, _RATES.size))
     for k, rate in enumerate(_RATES):
         chance = np.log(rate + (1.0 - 2.0 * rate) * right)

@@ -21,6 +21,7 @@ from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import ArgumentError
 from urlr.messages import message
 from urlr.people.crowd import FEWEST_VOTES, REVERSED, Crowd
+from urlr.people.dependence import agreement_with_oneself
 from urlr.people.poisson_binomial import sums
 from urlr.people.reliability import Reliability, reliability, tallied
 
@@ -263,35 +264,22 @@ def _other_taste(crowd: Crowd) -> Mask:
 
 
 def _own_consistency(crowd: Crowd, of: Reliability) -> Floats:
-    """(n_people,) how far somebody's departures from the consensus agree with each other.
-
-    With r_v what a vote departs by from what is expected of its person, S = sum over pairs of the
-    person's votes of r_v r_w, once for each item they share, with the sign of the side it is on.
-    It has mean 0 for somebody who errs at random; here, in standard deviations.
+    """(n_people,) how far somebody's departures from the consensus agree with each other, in
+    standard deviations of what they would by chance.
     """
     ballots, n = crowd.ballots, len(crowd.ballots.names)
     rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
-    who = ballots.annotator[rows].astype(np.int64)
-    expected = np.clip(of.rho[who] * of.typical.contrast(crowd.margin[rows]), -0.98, 0.98)
-    rest, spread = 0.5 - 0.5 * expected, 0.25 - 0.25 * expected**2
-    winner, loser = ballots.rows.winner[rows], ballots.rows.loser[rows]
-    n_items = ballots.rows.n_items
-    items = np.concatenate([who * n_items + winner, who * n_items + loser])
-    first, second = np.minimum(winner, loser).astype(np.int64), np.maximum(winner, loser)
-    pairs = (who * n_items + first) * n_items + second
-
-    def squared(code: Ints, value: Floats) -> Floats:
-        place, codes = pd.factorize(code)
-        total = np.bincount(place, value, len(codes))
-        of_person = np.zeros(len(codes), np.int64)
-        of_person[place] = np.tile(who, code.size // who.size) if who.size else who
-        return np.bincount(of_person, total**2, n).astype(np.float64)
-
-    both = np.bincount(who, 2.0 * rest**2, n)
-    surplus = 0.5 * (squared(items, np.concatenate([rest, -rest])) - both)
-    squares = squared(items, np.concatenate([spread, spread])) + 2.0 * squared(pairs, spread)
-    variance = 0.5 * (squares - np.bincount(who, 4.0 * spread**2, n))
-    return np.asarray(surplus / np.sqrt(np.maximum(variance, 1e-12)))
+    who, votes = ballots.annotator[rows], ballots.rows
+    expected = of.rho[who] * of.typical.contrast(crowd.margin[rows])
+    together, variance = agreement_with_oneself(
+        who,
+        votes.winner[rows],
+        votes.loser[rows],
+        0.5 + 0.5 * np.clip(expected, -0.98, 0.98),
+        n,
+        votes.n_items,
+    )
+    return np.asarray(together / np.sqrt(np.maximum(variance, 1e-12)))
 
 
 def q_values(p_values: Floats, tested: Mask) -> Floats:

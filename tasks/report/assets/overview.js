@@ -77,7 +77,7 @@ function troubles() {
   const made = section("troubles", "What needs you", null);
   for (const one of PAGE.groups) {
     made.append(element("div", { className: "notice bad" }, element("strong", {}, one.page ? link(one.page, one.name) : one.name,
-      ": people vote alike, against everybody else. "), one.words + "."));
+      ": people act together. "), one.words + ".", one.what ? element("div", { className: "small" }, one.what + ".") : null));
   }
   if (!found.rows.length) {
     made.append(element("div", { className: "notice good" }, "Nothing: no attribute failed, and none is held back."));
@@ -145,7 +145,7 @@ function attributes() {
         value: (row) => row.gain[0], cell: (row) => withInterval(row.gain, (x) => signed(x), (x) => signed(x, 2)) },
       { title: "Self-test", kind: "number", hint: "How well votes flipped on purpose are found (AUC): 1 is best, 0.5 is guessing; with its interval",
         value: (row) => row.auc[0], cell: (row) => withInterval(row.auc, (x) => number(x, 2)) },
-      { title: "Not to trust", kind: "number", hint: "People whose votes are not to be trusted", value: (row) => row.people, cell: (row) => number(row.people) },
+      { title: "Not to trust", kind: "number", hint: "People who are careless, reversed, one-sided or coordinated", value: (row) => row.people, cell: (row) => number(row.people) },
       { title: "Time", kind: "number", hint: "Seconds of computing tonight; nothing where nothing was computed", value: (row) => row.seconds,
         cell: (row) => (row.seconds === null ? "" : number(row.seconds, 1) + " s") },
       { title: "Serves", kind: "text", hint: "Version that serves, and since when", value: (row) => row.since || "",

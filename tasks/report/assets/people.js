@@ -1,17 +1,22 @@
 // Who not to trust: the notices at the top, the table of people, and where contrary votes come from.
 
 const VERDICTS = {
-  "fine": { kind: "good", marker: "circle", sign: "●", colour: COLOURS.blue },
-  "careless": { kind: "warn", marker: "triangle", sign: "▲", colour: COLOURS.orange },
-  "reversed": { kind: "bad", marker: "square", sign: "■", colour: COLOURS.red },
-  "against the consensus as part of a group": { kind: "bad", marker: "diamond", sign: "◆", colour: COLOURS.purple },
-  "too few votes": { kind: "calm", marker: "cross", sign: "+", colour: COLOURS.soft },
+  "fine": { kind: "good", marker: "circle", sign: "●", colour: COLOURS.blue, accused: false },
+  "careless": { kind: "warn", marker: "triangle", sign: "▲", colour: COLOURS.orange, accused: true },
+  "reversed": { kind: "bad", marker: "square", sign: "■", colour: COLOURS.red, accused: true },
+  "one-sided": { kind: "warn", marker: "inverted_triangle", sign: "▼", colour: COLOURS.orange, accused: true },
+  "coordinated": { kind: "bad", marker: "diamond", sign: "◆", colour: COLOURS.purple, accused: true },
+  "different taste": { kind: "calm", marker: "hex", sign: "⬢", colour: COLOURS.sky, accused: false },
+  "too few votes": { kind: "calm", marker: "cross", sign: "+", colour: COLOURS.soft, accused: false },
 };
-const OTHER_VERDICT = { kind: "warn", marker: "star", sign: "★", colour: COLOURS.red };
+const GROUP_BEFORE = "against the consensus as part of a group"; // what an older urlr called the coordinated
+const OTHER_VERDICT = { kind: "warn", marker: "star", sign: "★", colour: COLOURS.red, accused: true };
+const NO_VERDICT = { kind: "calm", marker: "circle", sign: "●", colour: COLOURS.soft, accused: false };
 
-function verdictOf(place) { return VERDICTS[PEOPLE.verdict[place]] || OTHER_VERDICT; }
-function verdictWord(place) { return PEOPLE.verdict[place].replace("against the consensus as part of a group", "in a group against the rest"); }
-function notTrusted(place) { return !["fine", "too few votes"].includes(PEOPLE.verdict[place]); }
+function verdictOf(place) { return verdictLook(PEOPLE.verdict[place]); }
+function verdictLook(verdict) { return verdict ? VERDICTS[verdict === GROUP_BEFORE ? "coordinated" : verdict] || OTHER_VERDICT : NO_VERDICT; }
+function verdictWord(place) { return PEOPLE.verdict[place]; }
+function notTrusted(place) { return verdictOf(place).accused; }
 function flaggedPeople() { return PEOPLE.verdict.map((_, place) => place).filter(notTrusted); }
 
 function listed(places, name, most = 8) {
@@ -25,7 +30,7 @@ function trustSection() {
   if (!groups.length && !clusters.length && !flagged.length) return null;
   const section = pageSection("trust", "Look at these first",
     "People and items that contrary votes come from more often than chance explains. Talk to the people, look at the items, before paying or excluding anybody.");
-  for (const group of groups) section.append(groupNotice(group));
+  section.append(...groupNotices(groups));
   for (const cluster of clusters.slice(0, 5)) section.append(element("div", { className: "notice" }, short(cluster.words, 400)));
   if (DATA.n_clusters > 5) section.append(element("p", { className: "small" }, link("#concentration", number(DATA.n_clusters - 5) + " more places where contrary votes gather")));
   if (flagged.length) {
@@ -39,9 +44,14 @@ function trustSection() {
   return section;
 }
 
+function groupNotices(groups) {
+  const what = DATA.concentration.what;
+  return [what ? element("div", { className: "notice bad", id: "together" }, element("strong", {}, short(what, 600))) : null, ...groups.map(groupNotice)].filter(Boolean);
+}
+
 function groupNotice(group) {
   return element("div", { className: "notice bad group" },
-    element("strong", {}, plural(group.people.length, "person votes", "people vote") + " alike, against everybody else: "), listed(group.people, personName, 12),
+    element("strong", {}, plural(group.people.length, "person acts", "people act") + " together: "), listed(group.people, personName, 12),
     element("div", {}, "Together they cast " + plural(group.n_votes, "vote") + ", " + percent(group.n_votes / Math.max(DATA.diagnostics.n_votes, 1)) + " of all. "
       + (group.inside === null ? "No two of them judged the same pair" : "Where two of them judged the same pair they agree in " + percent(group.inside) + " of cases")
       + (group.outside === null ? "." : ", with all others in " + percent(group.outside) + ".")),
@@ -51,7 +61,7 @@ function groupNotice(group) {
 
 function peopleSection() {
   const section = pageSection("people", "People",
-    "How far each person agrees with the ranking made without them: 1 is always, 0 is what guessing gives, below 0 is against it. Triangles, squares and diamonds are people to look at; long bars mean few votes.");
+    "How far each person agrees with the ranking made without them: 1 is always, 0 is what guessing gives, below 0 is against it. Triangles, squares and diamonds are people to look at; a hexagon is another taste, which is nothing to hold against anybody; long bars mean few votes.");
   const n = PEOPLE.verdict.length;
   if (!n) {
     section.append(element("p", { className: "soft" }, "The votes do not say who cast them."));
@@ -61,7 +71,7 @@ function peopleSection() {
     .sort((one, other) => PEOPLE.beyond_chance[one] - PEOPLE.beyond_chance[other]);
   if (order.length) section.append(peoplePlot(order));
   const kinds = [...new Set(order.map((place) => PEOPLE.verdict[place]))];
-  section.append(legend(...kinds.map((kind) => [(VERDICTS[kind] || OTHER_VERDICT).sign, (VERDICTS[kind] || OTHER_VERDICT).colour, kind])));
+  section.append(legend(...kinds.map((kind) => [verdictLook(kind).sign, verdictLook(kind).colour, kind])));
   if (PEOPLE.n_all > n) section.append(element("p", { className: "small soft" }, "The table has " + number(n) + " of " + plural(PEOPLE.n_all, "person", "people") + ", those not to trust first: all would make the page too large. " + whole("annotators")));
   const host = element("div", { id: "people-table", className: "stack" });
   section.append(host);
@@ -94,7 +104,7 @@ function peoplePlot(order) {
     const all = source({ x: order.map((_, k) => k), low: numbers(order.map((person) => PEOPLE.low[person])), high: numbers(order.map((person) => PEOPLE.high[person])) });
     made.segment({ x0: field("x"), x1: field("x"), y0: field("low"), y1: field("high"), source: all, line_color: "#b6c0ca", line_width: order.length > 150 ? 1 : 2 });
     for (const kind of new Set(order.map((person) => PEOPLE.verdict[person]))) {
-      const look = VERDICTS[kind] || OTHER_VERDICT;
+      const look = verdictLook(kind);
       const of = order.filter((person) => PEOPLE.verdict[person] === kind);
       const drawn = made.scatter({ x: field("x"), y: field("y"), marker: look.marker, size: kind === "fine" ? (order.length > 150 ? 5 : 8) : 11, fill_color: look.colour, line_color: look.marker === "cross" ? look.colour : "white", line_width: look.marker === "cross" ? 2 : 1,
         source: source({ x: of.map((person) => place.get(person)), y: numbers(of.map((person) => PEOPLE.beyond_chance[person])) }) });
@@ -128,7 +138,7 @@ function concentrationSection() {
   }
   section.append(element("h3", {}, "Groups"));
   if (groups.length) section.append(...groups.map(groupNotice));
-  else section.append(element("p", { className: "soft" }, "No group of people votes alike against everybody else."));
+  else section.append(element("p", { className: "soft" }, "No people act together."));
   return section;
 }
 
