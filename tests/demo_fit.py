@@ -16,6 +16,7 @@ import pandas as pd
 
 from tasks.write import write_table
 from urlr.metrics import outlier_auc, tau_b
+from urlr.people.verdicts import ACCUSATIONS
 from urlr.simulate import AnnotatorShares, Crowd, crowd
 
 SEED = 0
@@ -60,7 +61,7 @@ def main() -> int:
     cleaned = _tau(Path(ranking, "scores.csv"), made.truth)
     new = _tau(Path(scores), made.truth[unseen])
     people = pd.read_csv(Path(ranking, "annotators.csv"), index_col="annotator")
-    flagged = ~people["verdict"].isin(["fine", "too few votes"])
+    flagged = people["verdict"].isin(ACCUSATIONS)
     bad = made.annotators.set_index("annotator")["kind"][people.index] != "good"
     _say(
         "\nHeld against the truth, which only the simulation knows:\n"

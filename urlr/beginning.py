@@ -30,6 +30,8 @@ _SHRINK = 0.4
 _LEAST_VARIANCE = 1e-3
 _FIRST_VARIANCE = 2.0
 """Of scores without features, while people are judged."""
+_OTHERWISE = 1.0
+"""Change of the logarithm of the ridge from which on people are judged once more."""
 _ENOUGH, _PEOPLE = 50, 5
 """Votes and people from which on the variance of scores is tuned on people left out."""
 
@@ -123,10 +125,12 @@ def begin(
     )
     crowd = judged(ranking)
     if feature_map is not None and (crowd.apart.any() or crowd.reversed.any()):
-        # What was tuned on their votes is tuned without, and everybody judged once more.
+        # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
+        before = search.features
         search, tuned = _tuned_again(crowd, search, fixed, seed)
-        ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
-        crowd = judged(ranking)
+        if abs(np.log(search.features / before)) > _OTHERWISE:
+            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
+            crowd = judged(ranking)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if feature_map is None:

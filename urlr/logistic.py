@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from urlr import kernels
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import ConvergenceError
 from urlr.messages import message
 
@@ -71,7 +71,7 @@ class Comparisons:
             margins = margins + self.offset
         return margins
 
-    def taken(self, which: Mask) -> Comparisons:
+    def taken(self, which: Mask | Ints) -> Comparisons:
         """Return some of the votes."""
         return replace(
             self,

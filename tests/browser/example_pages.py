@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 
+from tasks.coordinated import Coordinated, words_of
 from tasks.report.attribute_page import PageHead
 from tasks.report.data import (
     AttributePage,
@@ -34,9 +35,11 @@ REASONS = (
 VERDICTS = (
     "careless",
     "reversed",
-    "against the consensus as part of a group",
+    "coordinated",
     "fine",
     "too few votes",
+    "one-sided",
+    "different taste",
 )
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 CHOSEN = 0.1
@@ -115,7 +118,7 @@ def example_page(
     people = _people(n_people, n_votes, rng)
     votes = _votes(n_listed, n_pruned, items, n_people, rng)
     rejected = n_votes // 50
-    group = tuple(k for k, word in enumerate(people.verdict) if "group" in word)
+    group = tuple(k for k, word in enumerate(people.verdict) if word == "coordinated")
     return AttributePage(
         attribute=attribute,
         rows={
@@ -180,6 +183,7 @@ def hostile_page() -> AttributePage:
                 replace(one, name=HOSTILE[0], words=nasty) for one in page.concentration.clusters
             ),
             groups=tuple(replace(one, words=nasty) for one in page.concentration.groups),
+            what=nasty,
         ),
         diagnostics=replace(
             page.diagnostics,
@@ -228,8 +232,10 @@ def _people(n: int, n_votes: int, rng: np.random.Generator) -> People:
     kinds = np.repeat(np.arange(3), n_off)[: max(0, n - 2)]
     kinds = np.append(kinds, np.full(n - len(kinds), 3))
     kinds[-max(1, n // 20) :] = 4
+    for kind, place in zip((5, 6), np.flatnonzero(kinds == 3)[1:], strict=False):
+        kinds[place] = kind
     agreement = np.clip(
-        np.array([0.62, 0.2, 0.45, 0.84, 0.8])[kinds] + rng.normal(0, 0.03, n), 0, 1
+        np.array([0.62, 0.2, 0.45, 0.84, 0.8, 0.55, 0.66])[kinds] + rng.normal(0, 0.03, n), 0, 1
     )
     count = np.maximum(rng.multinomial(n_votes, np.full(n, 1 / n)), 1)
     count[kinds == 4] = 4
@@ -247,7 +253,7 @@ def _people(n: int, n_votes: int, rng: np.random.Generator) -> People:
         left=tuple(np.clip(rng.normal(0.5, 0.05, n), 0, 1).tolist()),
         seconds=tuple(rng.uniform(2, 9, n).tolist()),
         verdict=tuple(VERDICTS[k] for k in kinds),
-        q_value=tuple(np.where(kinds < 3, 0.001, 0.6).tolist()),
+        q_value=tuple(np.where(np.isin(kinds, (0, 1, 2, 5)), 0.001, 0.6).tolist()),
         evidence=tuple(
             f"agrees with the ranking in {share:.0%} of {n_cast:,} votes, a typical person in 83 %"
             for share, n_cast in zip(agreement, count, strict=True)
@@ -333,7 +339,10 @@ def _concentration(people: People, group: tuple[int, ...], n_items: int) -> Conc
             "few items.",
         ),
     )  # fmt: skip
-    return Concentration(clusters, groups if group else (), 412, 0.05)
+    if not group:
+        return Concentration(clusters, (), 412, 0.05)
+    found = Coordinated(1, len(group), 640, 0, "drop")
+    return Concentration(clusters, groups, 412, 0.05, words_of(found))
 
 
 def _diagnostics(n_items: int, n_votes: int, rng: np.random.Generator) -> Diagnostics:

@@ -68,7 +68,7 @@ def test_every_section_is_there_and_drawn(large, browser_page):
     expect(page.locator("#rows")).to_contain_text(
         "102,007 read = 95,000 used + 5,000 ties + 7 skipped + 2,000 rejected"
     )
-    expect(page.locator(".notice.group").first).to_contain_text("12 people vote alike")
+    expect(page.locator(".notice.group").first).to_contain_text("12 people act together")
     assert (large / "page.html").stat().st_size < 5_000_000
 
 

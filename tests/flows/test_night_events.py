@@ -3,6 +3,7 @@
 import json
 import urllib.request
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pipeline import Place, PrefectApi, answered
 from recorded_nights import backfill, judged, kept, recorded, run_of
 from waiting import until
 
+from tasks.coordinated import Coordinated, words_of
 from tasks.evaluate import Estimate
 from tasks.names import encoded
 
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.full
 
 BETTER, WORSE = Estimate(0.2, 0.15, 0.25, 0.02), Estimate(-0.2, -0.25, -0.15, 0.02)
 HOSTILE = "<script>{{7*7}}" + "é" * 20
+ASIDE = Coordinated(1, 5, 320, 0, "drop")
 NIGHTS = {
     "first": recorded(1, judged("good", BETTER, outcome="published")),
     "dry": recorded(2, judged("good", WORSE), dry=True),
@@ -26,6 +29,11 @@ NIGHTS = {
     "worse": recorded(6, judged(HOSTILE, WORSE, outcome="published"), judged("good", BETTER)),
     "many worse": recorded(
         12, *(judged(f"a{k:03d}", WORSE, outcome="published") for k in range(60))
+    ),
+    "together": recorded(
+        13,
+        replace(judged("faces", BETTER, outcome="published"), coordinated=ASIDE),
+        replace(judged("quiet", BETTER, outcome="unchanged"), coordinated=ASIDE),
     ),
     "old": backfill(7, of=2),
     "partial": recorded(8, state="Partial"),
@@ -125,6 +133,22 @@ def test_a_model_that_got_worse_is_told_of_also_when_it_was_published(told):
     assert one["payload"]["difference"] == -0.2
     [night] = [each for each in one["related"] if each["prefect.resource.role"] == "night"]
     assert night["prefect.resource.id"] == f"urlr.night.{run_of(6)}"
+
+
+def test_people_who_act_together_are_told_of_where_the_model_is_new(told):
+    assert kinds(told["together"]) == {
+        "urlr.night.published": 1,
+        "urlr.people.coordinated": 1,
+        "urlr.night.attention": 1,
+    }
+    [one] = [each for each in told["together"] if each["event"] == "urlr.people.coordinated"]
+    assert one["resource"]["prefect.resource.id"] == "urlr.attribute.faces"
+    figures = {"groups": 1, "people": 5, "votes": 320, "counting": 0, "coordination": "drop"}
+    assert {name: one["payload"][name] for name in figures} == figures
+    assert one["payload"]["words"] == words_of(ASIDE)
+    [night] = [each for each in told["together"] if each["event"] == "urlr.night.attention"]
+    assert (night["payload"]["coordinated"], night["payload"]["held"]) == (1, 0)
+    assert night["payload"]["coordinated_names"] == "faces"
 
 
 def test_texts_from_outside_are_printable_and_short(told):

@@ -13,8 +13,9 @@ from registries import MLFLOW_WARNS, moved, registered
 from sentences import like
 
 from flows.messages import message
-from flows.night_report import night_text, tau_rows, tau_table
+from flows.night_report import night_text, summary_markdown, tau_rows, tau_table
 from flows.status import models_text, status_of
+from tasks.coordinated import Coordinated, words_of
 from tasks.lease import Holder, taken
 from tasks.messages import message as of_tasks
 from tasks.report.overview import latest_page
@@ -150,6 +151,53 @@ def test_status_says_first_that_the_newest_record_is_damaged_and_guesses_no_move
     assert (after.code, other in after.text) == (3, False)
     [row] = [line.split() for line in after.text.splitlines() if line.startswith(attribute)]
     assert row[1] == "v2"
+
+
+def test_a_group_set_aside_is_a_line_of_the_night_and_of_the_status(tmp_path):
+    """Also of an attribute that was not looked at tonight, and not of one that failed."""
+    store = Store.at(tmp_path / "store")
+    settings = Settings(store=store.url, registry=str(tmp_path / "registry"))
+    aside, kept_in = Coordinated(1, 5, 320, 0, "drop"), Coordinated(2, 7, 90, 88, "keep")
+    tonight = night(
+        entry("faces", coordinated=aside),
+        entry("earlier", day=15, coordinated=kept_in),
+        entry("broken", outcome="failed", coordinated=aside),
+        entry("well"),
+        only=("faces", "broken", "well"),
+        state="Partial",
+    )
+    kept(store, tonight)
+    notes = {
+        name: message("a_note", note=of_tasks("coordinated_in", attribute=name, what=words_of(one)))
+        for name, one in (("faces", aside), ("earlier", kept_in))
+    }
+    assert "5 people act together" in notes["faces"]
+    assert "320 votes are set aside" in notes["faces"]
+    assert "warning: 7 people" in notes["earlier"]
+    said = night_text(tonight, store=STORE).splitlines()
+    assert [line for line in said if "together" in line] == [notes["faces"]]
+    page = summary_markdown(tonight).splitlines()
+    assert [line for line in page if "together" in line] == [
+        f"- {notes['faces'].removeprefix('note: ')}"
+    ]
+    status = status_of(settings).text.splitlines()
+    assert [line.strip() for line in status if "together" in line] == [
+        notes["earlier"],
+        notes["faces"],
+    ]
+
+
+def test_of_many_attributes_with_groups_those_with_most_votes_are_named(tmp_path):
+    many = [entry(f"a{k:02d}", coordinated=Coordinated(1, 3, k, 0, "drop")) for k in range(30)]
+    said = [
+        line for line in night_text(night(*many), store=STORE).splitlines() if "act tog" in line
+    ]
+    assert len(said) == 21
+    assert "a29" in said[0]
+    assert (
+        of_tasks("more_coordinated", count=10, attributes=[f"a{k:02d}" for k in range(9, -1, -1)])
+        in said[-1]
+    )
 
 
 def test_models_shows_versions_of_which_none_was_ever_champion(registry, attribute):

@@ -165,7 +165,7 @@ def test_the_report_names_the_campaign_and_nobody_else(life):
     in_group = {
         page.people.name[place]
         for place, verdict in enumerate(page.people.verdict)
-        if verdict == "against the consensus as part of a group"
+        if verdict == "coordinated"
     }
     assert in_group == set(people.index[people == "campaign"])
     assert {page.people.name[one] for one in group.people} == set(

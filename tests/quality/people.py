@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import urlr
-from urlr.people.verdicts import FINE, TOO_FEW, VERDICTS
+from urlr.people.verdicts import ACCUSATIONS
 from urlr.simulate import AnnotatorShares, crowd
 
 CROWDS: dict[str, dict[str, Any]] = {
@@ -31,7 +31,6 @@ CROWDS: dict[str, dict[str, Any]] = {
     "features that say little": {"shares": AnnotatorShares(careless=0.1), "private": 0.9},
 }
 VOTES = (10, 25, 50, 100, 200)
-NOT_FLAGGED = (VERDICTS[FINE], VERDICTS[TOO_FEW])
 Judged = tuple[str, int, "pd.Series[Any]"]
 
 
@@ -48,7 +47,7 @@ def judged(job: tuple[str, int, int]) -> Judged:
         **settings,
     )
     table = urlr.fit(made.votes, made.features, replicates=0).annotators
-    flagged = ~table.set_index("annotator")["verdict"].isin(NOT_FLAGGED)
+    flagged = table.set_index("annotator")["verdict"].isin(ACCUSATIONS)
     kind = made.annotators.set_index("annotator")["kind"].astype(str)
     return name, votes, flagged.groupby(kind[flagged.index]).agg(["sum", "size"]).stack()
 

@@ -13,6 +13,7 @@ from tasks.report.attribute_page import PageHead, attribute_page, single_page, v
 from tasks.report.data import AttributePage, Votes
 from tasks.report.page_file import PAGE, PAGES
 from urlr.errors import ArgumentError
+from urlr.people.verdicts import ACCUSATIONS, VERDICTS
 
 MOST = 5_000_000
 INSIDE = re.compile(rb'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
@@ -174,6 +175,14 @@ def test_a_name_comes_through_as_it_is(name):
     odd = replace(data, items=replace(data.items, name=(name, "b", "c")))
     page = attribute_page(vote_parts(odd).page, PageHead(), library="", parts="")
     assert content(page)["data"]["items"]["name"][0] == name
+
+
+def test_the_page_knows_every_verdict_and_accuses_whom_the_method_accuses():
+    """A verdict that it did not know would have no colour, and pass for an accusation."""
+    script = files("tasks.report").joinpath("assets/people.js").read_text()
+    known = re.findall(r'^  "([\w -]+)": {[^}]*accused: (true|false) },$', script, re.M)
+    assert [name for name, _ in known] == list(VERDICTS)
+    assert tuple(name for name, accused in known if accused == "true") == ACCUSATIONS
 
 
 def test_a_small_page_stands_alone():

@@ -400,8 +400,9 @@ def judged_by(votes: pd.DataFrame, challenger: pd.Series, champion: pd.Series):
 def test_a_campaign_that_convinces_the_votes_does_not_convince_the_people(seed):
     """4 of 100 people cast 30 % of the votes, for a fifth of the items; nobody has features.
 
-    The champion was fitted before they came. Over seeds 0 to 9 plain tau rose by 0.03 to 0.11,
-    tau by person fell by 0.04 to 0.15 and tau with the truth by 0.11 to 0.27.
+    The champion was fitted before they came, the challenger by votes that name nobody: a fit that
+    knows who voted is not convinced. Over seeds 0 to 3 plain tau rose by 0.06 to 0.11, tau by
+    person fell by 0.11 to 0.15 and tau with the truth by 0.18 to 0.25.
     """
     made = crowd(
         rng=np.random.default_rng(seed),
@@ -415,7 +416,10 @@ def test_a_campaign_that_convinces_the_votes_does_not_convince_the_people(seed):
     split = split_votes(urlr.vote_table(made.votes), by_items=False)
     pushes = pd.Series(made.planted == "campaign", made.votes.index)
     champion = scores_of(split.train[~pushes[split.train.index]])
-    challenger = scores_of(split.train)
+    knowing = scores_of(split.train)
+    assert tau_b(knowing, made.truth) > tau_b(champion, made.truth) - 0.02
+    assert judged_by(split.held_out, knowing, champion)[0].publish
+    challenger = scores_of(split.train.drop(columns="annotator"))
     assert tau_b(challenger, made.truth) < tau_b(champion, made.truth) - 0.1
 
     verdict, found = judged_by(split.held_out, challenger, champion)

@@ -11,6 +11,7 @@ import pytest
 from nights import NOON, entry, night, run_of, samples, self_test, value, vote_tau
 from refusals import refused
 
+from tasks.coordinated import Coordinated
 from tasks.freshness import Earlier, earlier_nights, earlier_of, with_behind
 from tasks.gather import DELIVERED_TWICE, LATER, UNDATED
 from tasks.metrics import METRICS, MetricsError, night_metrics, write_textfile
@@ -234,6 +235,25 @@ def test_what_the_run_cost_is_of_this_run_alone():
     assert value(text, "urlr_night_duration_seconds") == 32
 
 
+def test_votes_of_people_who_act_together_are_told_by_whether_they_count():
+    text = night_metrics(
+        night(
+            entry("few", coordinated=Coordinated(1, 3, 40, 0, "drop")),
+            entry("many", outcome="unchanged", coordinated=Coordinated(2, 5, 300, 290, "once")),
+            entry("gone", outcome="failed", coordinated=Coordinated(1, 9, 900, 0, "drop")),
+            entry("none"),
+        ),
+        worst=1,
+    )
+    assert value(text, "urlr_coordinated_people") == 8
+    found = samples(text)
+    assert found["urlr_coordinated_votes"] == {("set aside",): 50, ("counted",): 290}
+    assert found["urlr_most_coordinated_votes"] == {("many",): 300}
+    quiet = night_metrics(night(entry("none")))
+    assert value(quiet, "urlr_coordinated_people") == 0
+    assert samples(quiet)["urlr_most_coordinated_votes"] == {}
+
+
 def test_names_from_outside_stay_short_printable_and_on_one_line():
     hostile = ['"} 1\nurlr_retries 99', "\x1b[2Jx", "x" * 10_000, "a\\", "\u202eabc", "{{7*7}}"]
     text = night_metrics(
@@ -260,6 +280,7 @@ def test_every_metric_is_declared_a_gauge_and_known_by_name():
         left_share=0.5,
         reasons={"missing item": 1},
         flagged={"careless": 2},
+        coordinated=Coordinated(1, 5, 320, 0, "drop"),
     )
     text = night_metrics(night(full))
     found = samples(text)

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 from graphs import seeded, votes_frame
 from refusals import refused
+from urlr.consensus import consensus
 
 from tests.demo_store import NIGHT_ONE, PLANS
 from tests.demo_store.lives import life_of
 from urlr.ballots import ballots_of
 from urlr.concentration import concentration
-from urlr.consensus import consensus
 from urlr.errors import VoteError
 from urlr.simulate import AnnotatorShares, crowd
 from urlr.votes import vote_table

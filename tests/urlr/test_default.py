@@ -10,13 +10,11 @@ from refusals import refused
 from scipy.special import expit
 
 import urlr
-from urlr.ballots import ballots_of
-from urlr.beginning import is_half, votes_of
 from urlr.errors import ArgumentError
 from urlr.messages import message
 from urlr.metrics import outlier_auc
+from urlr.people.verdicts import ACCUSATIONS
 from urlr.resampling import ranks_of, replicates_for
-from urlr.votes import vote_table
 
 READ_THE_OTHER_WAY = message("reversed_voter")
 
@@ -119,7 +117,7 @@ def test_reversed_people_do_no_harm_once_recognised():
     np.testing.assert_allclose(
         read.scores.set_index("item")["score"][honest.truth.index],
         expected.scores.set_index("item")["score"][honest.truth.index],
-        atol=0.05,
+        atol=0.1,
     )
     assert ignored.facts.n_turned_votes == 0
     rates = ignored.annotators.set_index("annotator")["error_rate"]
@@ -182,12 +180,15 @@ def test_votes_by_one_person_or_by_nobody_are_fine():
 
 
 def test_who_casts_most_of_the_votes_is_not_turned_by_the_few_others():
+    """Though to say the same four times is not four opinions."""
     pairs = list(itertools.combinations("abcdef", 2))
     rows = [(x, y, "A") for x, y in pairs * 4] + [(y, x, "B") for x, y in pairs[::3]]
     votes = pd.DataFrame(rows, columns=["winner", "loser", "annotator"])
     ranker = urlr.fit(votes, replicates=0)
-    assert "".join(ranker.scores["item"]) == "abcdef"
+    place = {item: k for k, item in enumerate(ranker.scores["item"])}
+    assert sum(place[x] < place[y] for x, y in pairs) >= 12
     assert ranker.facts.n_turned_votes == 0
+    assert not ranker.annotators["verdict"].isin(ACCUSATIONS).any()
     assert "no_better_than_chance" in [text.code for text in ranker.facts.warnings]
 
 
@@ -251,16 +252,3 @@ def test_ranks_share_the_better_place():
 
 def test_fewer_replicates_above_a_stated_size():
     assert [replicates_for(n) for n in (10, 200_000, 200_001, 2_000_001)] == [200, 200, 50, 20]
-
-
-def test_half_of_the_votes_is_too_much_to_turn():
-    rows = [("a", "b", "a", "A", 2.0), ("a", "b", "tie", "A", 9.0), ("a", "b", "b", "B", 1.0)]
-    rows += [("a", "b", "b", None, 1.5)]
-    names = ["item_a", "item_b", "outcome", "annotator", "weight"]
-    ballots = ballots_of(vote_table(pd.DataFrame(rows, columns=names)))
-    of_a, of_b = (votes_of(ballots, ballots.names == name) for name in ("A", "B"))
-    assert of_a.tolist() == [True, False, False, False]
-    assert of_b.tolist() == [False, False, True, False]
-    assert not is_half(ballots, of_a)
-    assert not is_half(ballots, of_b)
-    assert is_half(ballots, of_a | of_b)

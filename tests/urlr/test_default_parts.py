@@ -12,8 +12,9 @@ from urlr.ballots import ballots_of
 from urlr.beginning import begin
 from urlr.messages import message
 from urlr.metrics import tau_b
+from urlr.people.crowd import folds_of_people
 from urlr.prior import PriorSpace
-from urlr.robust import folds_of_people, people_left_out, robust_fit
+from urlr.robust import people_left_out, robust_fit
 from urlr.votes import vote_table
 
 
@@ -30,9 +31,9 @@ def test_entries_lie_between_the_limit_and_1(mixed):
 
 
 def test_item_effects_change_no_suspicion():
-    """They would believe a campaign; scores are another matter."""
+    """They would believe a campaign; scores, and how far people are trusted, are another matter."""
     made = crowd_of(6, private=0.7, n_features=4, campaign_votes=0.2)
-    options = {"curved": False, "prune": 0.1, "replicates": 0}
+    options = {"curved": False, "annotator_rates": False, "prune": 0.1, "replicates": 0}
     ranker, without = (
         urlr.fit(made.votes, made.features, item_effects=effects, **options)
         for effects in (True, False)
@@ -47,13 +48,13 @@ def test_people_are_judged_by_fits_without_their_votes():
     """Votes of one fold turned around: their own margins change sign and nothing else."""
     made = crowd_of(15)
     ballots = ballots_of(vote_table(made.votes))
-    folds = folds_of_people(ballots, np.random.default_rng(0))
+    folds = folds_of_people(ballots)
     assert pd.Series(folds).groupby(ballots.annotator).nunique().eq(1).all()
     assert np.unique(folds).tolist() == [0, 1, 2, 3, 4]
     settings = urlr.FitSettings()
     values = np.zeros((len(made.features), 0))
-    begun = begin(ballots, None, values, folds, settings, 0)
-    model = robust_fit(ballots, begun.standing, prune="auto", limit=0.4)
+    begun = begin(ballots, None, values, settings, 0)
+    model = robust_fit(ballots.weight, begun.standing, prune="auto", limit=0.4)
     margin, judged = people_left_out(model, folds)
     assert judged.all()
     for fold in range(5):
@@ -98,7 +99,7 @@ def test_every_part_can_be_switched_off(off, mixed):
     if off == {"curved": False}:
         assert other.facts.curved is False
     if off == {"annotator_rates": False}:
-        assert other.annotators["error_rate"].nunique() == 1
+        assert other.annotators.empty
 
 
 def test_a_tie_of_weight_two_is_a_vote_each_way():
@@ -196,7 +197,7 @@ def test_without_features_scores_are_shrunken_bradley_terry_strengths():
     scores = ranker.scores.set_index("item")["score"]
     assert tau_b(scores, made.truth) > 0.75
     assert ranker.facts.tau_unseen is None
-    assert scores.mean() == pytest.approx(0.0, abs=1e-6)
+    assert scores.mean() == pytest.approx(0.0, abs=1e-4)
     strengths = urlr.baselines.bradley_terry(made.votes)
     assert tau_b(scores, strengths) > 0.9
 

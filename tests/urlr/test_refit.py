@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from graphs import seeded
 
+import urlr
 from urlr.ballots import ballots_of
+from urlr.beginning import begin, mapped, prior_space
 from urlr.item_effects import item_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
 from urlr.refit import refit
-from urlr.robust import folds_of_people, standing_of
 from urlr.simulate import crowd
 from urlr.votes import vote_table
 
@@ -91,18 +92,14 @@ def test_a_warm_start_changes_nothing():
 def test_coefficients_are_sought_beside_effects_of_twice_the_variance_which_then_get_0_4_of_it():
     made = crowd(rng=seeded(), n_items=60, n_features=3, n_votes=1500, private=0.5)
     ballots = ballots_of(vote_table(made.votes))
-    features = made.features.to_numpy() - made.features.to_numpy().mean(axis=0)
-    standing = standing_of(
-        ballots,
-        features,
-        None,
-        ridge=1.0,
-        item_effects=True,
-        annotator_rates=False,
-        left_right=False,
-        people=folds_of_people(ballots, seeded()),
-    )
+    options = urlr.FitSettings(ridge=1.0, curved=False, left_right=False, annotator_rates=False)
+    values, columns = made.features.to_numpy(), list(made.features)
+    space = prior_space(values, columns, options, rng=seeded())
+    begun = begin(ballots, space, values, options, 0)
+    standing, features = begun.standing, begun.features
+    np.testing.assert_array_equal(features, mapped(begun.feature_map, values))
     rows, weight = standing.rows, ballots.weight
+    np.testing.assert_array_equal(standing.weight, weight)
     alone = Penalties(1.0, np.inf, np.inf)
     plain = logistic_fit(rows, weight, alone, tolerance=1e-4)
     variance = item_variance(rows, weight, plain.scores(features), plain.lean)

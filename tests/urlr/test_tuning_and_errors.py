@@ -1,4 +1,4 @@
-"""Error rates of people, and the variance of what items differ by."""
+"""Error rates of people, the ridge, and the variance of what items differ by."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from urlr.item_effects import item_variance, score_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
-from urlr.suspicion import calibration, error_rates
+from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
 from urlr.tuning import tuned_ridge_of
 
 
@@ -22,26 +22,25 @@ def votes_of(rates, per_person, seed=0, spread=1.5):
 
 
 def rates_of(who, margin, n):
-    ones = np.ones(who.size)
-    return error_rates(margin, ones > 0, ones, who, n)
+    return error_rates(margin, np.ones(who.size), who, n)
 
 
 def test_rates_are_recovered_where_people_vote_often():
     true = np.array([0.02, 0.1, 0.3, 0.5, 0.9] * 4)
-    found = rates_of(*votes_of(true, 2000), true.size).of_annotator
+    found = rates_of(*votes_of(true, 2000), true.size)
     np.testing.assert_allclose(found, true, atol=0.06)
 
 
 def test_a_crowd_of_equals_is_shrunk_together():
     """20 votes each say little: the spread found is far below that of raw shares."""
-    found = rates_of(*votes_of(np.full(100, 0.1), 20), 100).of_annotator
+    found = rates_of(*votes_of(np.full(100, 0.1), 20), 100)
     assert found.std() < 0.04
     assert found.mean() == pytest.approx(0.1, abs=0.05)
 
 
 def test_reversed_people_are_not_shrunk_into_the_crowd():
     true = np.where(np.arange(100) < 20, 0.95, 0.03)
-    found = rates_of(*votes_of(true, 20), 100).of_annotator
+    found = rates_of(*votes_of(true, 20), 100)
     assert found[:20].mean() > 0.6
     assert found[20:].mean() < 0.15
 
@@ -50,30 +49,44 @@ def test_one_person_one_say():
     """Somebody who votes a thousand times does not decide what is typical."""
     who, margin = votes_of(np.r_[np.full(40, 0.03), 0.5], 25)
     more, loud = votes_of(np.full(1, 0.5), 4000, seed=1)
+    alone = rates_of(who, margin, 41)
     both = rates_of(np.r_[who, more + 40], np.r_[margin, loud], 41)
-    assert both.typical <= 0.1
+    np.testing.assert_allclose(both[:40], alone[:40], atol=0.01)
+    assert both[40] == pytest.approx(0.5, abs=0.05)
 
 
-def test_reliability_is_nothing_from_one_half_on_and_one_in_the_mean():
-    true = np.array([0.02] * 8 + [0.9] * 2)
-    who, margin = votes_of(true, 500)
-    weight = rates_of(who, margin, 10).reliability(who)
-    assert weight.mean() == pytest.approx(1.0)
-    assert (weight[who >= 8] == 0).all()
-    assert (weight[who < 8] > 1).all()
+def test_while_margins_are_uncertain_nobody_is_judged_by_the_crowd():
+    """Of a crowd that is mostly wrong, few votes say less than a guess of a tenth does."""
+    who, margin = votes_of(np.full(30, 0.4), 10)
+    ones = np.ones(who.size)
+    guessed = error_rates(margin, ones, who, 30, trusting=True)
+    assert guessed.mean() < rates_of(who, margin, 30).mean()
 
 
-def test_votes_without_a_name_count_as_one_person():
-    who, margin = votes_of(np.full(1, 0.4), 3000)
-    found = rates_of(np.full(who.size, -1, np.int32), margin, 0)
-    assert found.of_annotator.size == 0
-    assert found.nameless == pytest.approx(0.4, abs=0.05)
-    assert found.of_votes(np.full(3, -1)).tolist() == [found.nameless] * 3
+def test_a_vote_of_weight_two_says_as_much_as_two():
+    who, margin = votes_of(np.linspace(0.0, 0.6, 12), 15)
+    heavy = error_rates(margin, np.full(who.size, 2.0), who, 12)
+    np.testing.assert_allclose(heavy, rates_of(np.tile(who, 2), np.tile(margin, 2), 12))
+
+
+def test_reliability_is_nothing_from_one_half_on():
+    """And what a vote tells of a margin of 0 before, when it is turned so often."""
+    np.testing.assert_allclose(
+        reliability(np.array([0.0, 0.1, 0.25, 0.5, 0.9])), [1.0, 0.64, 0.25, 0.0, 0.0]
+    )
+
+
+def test_votes_without_a_name_say_nothing_of_anybody():
+    who, margin = votes_of(np.array([0.05, 0.3]), 300)
+    loud, more = votes_of(np.full(1, 0.5), 3000, seed=1)
+    both = rates_of(np.r_[who, np.full(loud.size, -1)], np.r_[margin, more], 2)
+    np.testing.assert_array_equal(both, rates_of(who, margin, 2))
+    assert rates_of(np.full(loud.size, -1), more, 0).size == 0
 
 
 def test_nothing_known_leaves_the_first_guess():
     found = rates_of(np.zeros(0, np.int32), np.zeros(0), 2)
-    np.testing.assert_allclose(found.of_annotator, 0.1, atol=0.02)
+    np.testing.assert_array_equal(found, [TYPICAL] * 2)
 
 
 def test_no_number_of_votes_on_a_pair_speaks_for_these_votes():

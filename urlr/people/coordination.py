@@ -11,8 +11,8 @@ hardly ever. For each member, n such votes with k against compare
 
 for the whole group, whose rate may be its own: careful people of one taste may slip less than the
 crowd does. A group acts together if the log-likelihood ratio is above 3, which happens to a group
-of one taste once in 20 times at most (Markov's inequality). Half of the votes suggest a group, the
-other half try it.
+of one taste once in 20 times at most (Markov's inequality). Half of the votes suggest a group and
+who belongs to it, the other half try it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _SIZES = (0.75, 1.0, 1.5, 2.0, 3.0)
 _CLEAR, _APART = 0.5, 1.5
 """The others of the group have an opinion of so many log-odds, so far from the consensus."""
 _FOLDS = 5
+_TOLERANCE = 1e-2
 _DIRECTIONS = 3
 _ALONE = Penalties(1.0, 0.5, np.inf)
 """Of rankings by the votes of some people alone."""
@@ -84,6 +85,11 @@ class Departures:
         return replace(rows, features=nothing, offset=None, side=np.zeros(rows.n_rows))
 
     @cached_property
+    def alone_fit(self) -> LogisticFit:
+        """To these, for others to start from."""
+        return logistic_fit(self.alone, self.judging, _ALONE, tolerance=_TOLERANCE)
+
+    @cached_property
     def kept_back(self) -> Mask:
         """(n_rows,) the half of the votes that tests a group that the other half suggests.
 
@@ -104,18 +110,23 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
     if votes.rows.n_items < FEWEST_ITEMS:
         return found, best
     for group in _candidates(votes):
-        told = _told(votes, group)
+        crowd = _opinions(votes, group)
         for _ in range(_FOLDS):
-            stays = group & (_ratio(told) >= 0.0)
+            stays = group & (_ratio(_told(votes, group, crowd, ~votes.kept_back)) >= 0.0)
             if np.count_nonzero(stays) < 2 or np.array_equal(stays, group):
                 break
-            group, told = stays, _told(votes, stays)
+            group = stays
+        told = _told(votes, group, crowd, votes.kept_back)
         total = float(_ratio(told.together(group), _WORTH * np.count_nonzero(group) ** 0.5)[0])
         if np.count_nonzero(group) > 1 and total > max(best, _EVIDENCE):
             best, found = total, group
     if found.any():
         # Whoever goes along with them on such votes as they do is one of them.
-        found = found | (votes.able & (_ratio(_told(votes, found, everybody=True)) > _JOINS))
+        whole = np.ones(votes.rows.n_rows, np.bool_)
+        told = _told(votes, found, _opinions(votes, found), whole, everybody=True)
+        more = found | (votes.able & (_ratio(told) > _JOINS))
+        if 2 * np.count_nonzero(more) <= np.count_nonzero(votes.able):
+            found = more
     return found, best
 
 
@@ -178,21 +189,32 @@ def _apart(along: Floats, able: Mask) -> Iterator[Mask]:
             yield group
 
 
-def _told(votes: Departures, group: Mask, *, everybody: bool = False) -> _Told:
-    """Votes of the members, or of everybody, beside the opinion of the (other) members."""
-    rows = votes.rows
+def _opinions(votes: Departures, group: Mask) -> tuple[Floats, Floats]:
+    """(n_rows,) margins of the consensus, and of a ranking by votes alone, without the group."""
+    rows, alone = votes.rows, votes.alone
+    others = votes.judging * ~np.append(group, False)[votes.person]
+    fitted = logistic_fit(rows, others, votes.penalties, start=votes.fit, tolerance=_TOLERANCE)
+    by_votes = logistic_fit(alone, others, _ALONE, start=votes.alone_fit, tolerance=_TOLERANCE)
+    return rows.margins(fitted.scores(rows.features)), alone.margins(by_votes.effects)
+
+
+def _told(
+    votes: Departures,
+    group: Mask,
+    crowd: tuple[Floats, Floats],
+    among: Mask,
+    *,
+    everybody: bool = False,
+) -> _Told:
+    """Some votes of the members, or of everybody, beside the opinion of the (other) members."""
     mine = votes.decided & np.append(group, False)[votes.person]
-    others = votes.judging * ~mine
-    fitted = logistic_fit(rows, others, votes.penalties, start=votes.fit, tolerance=1e-3)
-    consensus = rows.margins(fitted.scores(rows.features))
-    alone = votes.alone
-    outside = alone.margins(logistic_fit(alone, others, _ALONE, tolerance=1e-2).effects)
     inside = _by_each_other(votes, group)
     if everybody:
-        of_group = logistic_fit(alone, votes.say * mine, _ALONE, tolerance=1e-2)
+        alone = votes.alone
+        of_group = logistic_fit(alone, votes.say * mine, _ALONE, tolerance=_TOLERANCE)
         inside, mine = np.where(mine, inside, alone.margins(of_group.effects)), votes.decided
-    shared = np.maximum(np.sign(inside) * consensus, np.sign(inside) * outside)
-    told = mine & votes.kept_back & (np.abs(inside) > _CLEAR)
+    shared = np.maximum(*(np.sign(inside) * one for one in crowd))
+    told = mine & among & (np.abs(inside) > _CLEAR)
     told &= np.abs(inside) - shared > _APART
     n, against = votes.of_people(told, told), votes.of_people(inside < 0, told)
     usual = _usual_slips(votes, group, np.abs(inside))
@@ -218,20 +240,21 @@ def _ratio(told: _Told, worth: float = _WORTH) -> Floats:
 
 def _by_each_other(votes: Departures, group: Mask) -> Floats:
     """(n_rows,) margin of members' votes by a ranking from the other members'; else 0."""
-    rows, person = votes.rows, votes.person
-    mine = votes.decided & np.append(group, False)[person]
+    mine = np.flatnonzero(votes.decided & np.append(group, False)[votes.person])
+    rows, say = votes.alone.taken(mine), votes.say[mine]
     members = np.flatnonzero(group)
     n_folds = min(members.size, _FOLDS)
     fold_of = np.full(votes.n_people + 1, -1)
     fold_of[members] = np.arange(members.size) % n_folds
-    fold = fold_of[person]
-    alone = votes.alone
-    inside, start = np.zeros(rows.n_rows), None
+    fold = fold_of[votes.person[mine]]
+    margin, start = np.zeros(mine.size), None
     for held in range(n_folds):
-        others = mine & (fold != held)
+        others = np.where(fold == held, 0.0, say)
         if others.any():
-            start = logistic_fit(alone, votes.say * others, _ALONE, start=start, tolerance=1e-2)
-            inside = np.where(mine & (fold == held), alone.margins(start.effects), inside)
+            start = logistic_fit(rows, others, _ALONE, start=start, tolerance=_TOLERANCE)
+            margin = np.where(fold == held, rows.margins(start.effects), margin)
+    inside = np.zeros(votes.rows.n_rows)
+    inside[mine] = margin
     return inside
 
 

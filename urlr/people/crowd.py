@@ -42,10 +42,13 @@ _MOST = 2.0
 _FOLDS = 5
 _ROUNDS = 3
 _MOST_GROUPS = 5
+_TURNS = 4
 _TOLERANCE = 1e-3
 _DOUBT = (0.005, 0.98)
 """Least and most error rate that a vote is suspected with."""
 _LEAST_CALIBRATION = 0.3
+_A_CROWD = 3
+"""People from which on most may be right: of two who disagree, nobody can say who is wrong."""
 _SIDES = (0.01, 9.0)
 """Least and most variance of side preferences."""
 
@@ -244,16 +247,18 @@ def crowd_of(
         return judge.with_shares(crowd)
     progress("whether tastes differ", 0.6)
     assert crowd.fit is not None
-    weight = crowd.say * ~crowd.apart
+    unread = crowd.reversed & ~crowd.turned
+    weight = crowd.say * ~crowd.apart * ~np.append(unread, False)[ballots.annotator]
     found, fitted = tastes_of(
         replace(crowd.as_read(), offset=crowd.own_side),
         ballots.annotator,
         n,
         weight=weight,
         careful=crowd.judging(),
+        expected=_expected(crowd),
         penalties=penalties,
         start=crowd.fit,
-        able=able(crowd) & (crowd.group == 0),
+        able=able(crowd) & (crowd.group == 0) & ~unread,
     )
     crowd = replace(crowd, tastes=found)
     if found.n:
@@ -344,11 +349,13 @@ class _Judge:
         return crowd
 
     def with_reversed(self, crowd: Crowd) -> Crowd:
-        """Turn the votes of those who are reversed, if any more are."""
-        wrong = _reversed(crowd)
-        if not (wrong & ~crowd.reversed).any():
-            return crowd
-        return self.rounds(replace(crowd, reversed=wrong | crowd.reversed), _ROUNDS - 1)
+        """Turn the votes of those who are reversed, until no more are."""
+        for _ in range(_TURNS):
+            wrong = _reversed(crowd)
+            if not (wrong & ~crowd.reversed).any():
+                break
+            crowd = self.rounds(replace(crowd, reversed=wrong | crowd.reversed), _ROUNDS - 1)
+        return crowd
 
     def with_shares(self, crowd: Crowd) -> Crowd:
         """See how much of what one person says of an item is one opinion."""
@@ -378,7 +385,7 @@ class _Judge:
             decided=(ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0) & ~crowd.apart,
             penalties=self.penalties,
             fit=crowd.fit,
-            error_rate=crowd.error_rate,
+            error_rate=np.where(crowd.turned, 1.0 - crowd.error_rate, crowd.error_rate),
             able=able(crowd) & (crowd.group == 0),
         )
 
@@ -425,7 +432,9 @@ class _Judge:
         counted = ~ballots.tie & (ballots.weight > 0)
         way = np.where(crowd.is_turned, -1.0, 1.0)
         factor = 1.0
-        if not trusting:
+        if len(ballots.names) < _A_CROWD:
+            factor = calibration(way * margin, counted, crowd.say)
+        elif not trusting:
             factor = calibration(way * margin, counted, crowd.judging())
             factor = max(factor, _LEAST_CALIBRATION)
         crowd = replace(crowd, margin=factor * margin)

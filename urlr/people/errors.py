@@ -23,6 +23,8 @@ _WORTH = (10.0, 30.0, 100.0)
 _ANYTHING = (0.01, 0.03, 0.1, 0.3)
 """A crowd's rates: a Beta distribution of one of these means, worth so many votes, and a share of
 people whose rate may be anything."""
+_WIDEST, _BINS = 8.0, 10
+"""Margins up to which votes are told apart, and in how many steps a logit."""
 TYPICAL = 0.1
 """What to expect of a person of whom nothing is known."""
 
@@ -63,12 +65,14 @@ def error_rates(
     counted = (weight > 0) & (person >= 0)
     if not counted.any():
         return np.full(n_people, TYPICAL)
-    right, who = expit(margin[counted]), person[counted]
+    log_odds, who = np.clip(margin[counted], -_WIDEST, _WIDEST), person[counted]
     weight = weight[counted]
-    log = np.empty((n_people, _RATES.size))
-    for k, rate in enumerate(_RATES):
-        chance = np.log(rate + (1.0 - 2.0 * rate) * right)
-        log[:, k] = np.bincount(who, weight * chance, n_people)
+    place = np.rint((log_odds + _WIDEST) * _BINS).astype(np.int64)
+    n_bins = int(2 * _WIDEST * _BINS) + 1
+    votes = np.bincount(who * np.int64(n_bins) + place, weight, n_people * n_bins)
+    right = expit(np.arange(n_bins) / _BINS - _WIDEST)
+    table = np.log(_RATES + (1.0 - 2.0 * _RATES) * right[:, None])
+    log = votes.reshape(n_people, n_bins) @ table
     likelihood = np.exp(log - log.max(axis=1, keepdims=True))
     prior = _beta(TYPICAL, 10.0)
     if not trusting:

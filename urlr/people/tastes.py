@@ -126,9 +126,8 @@ class _Problem:
         total = np.bincount(who, per_row, self.n_people + 1).astype(np.float64)
         return total[: self.n_people]
 
-    def residuals(self, log_odds: Floats, weight: Floats) -> tuple[Ints, Floats, Floats]:
+    def residuals(self, chance: Floats, weight: Floats) -> tuple[Ints, Floats, Floats]:
         """Rows with a name, what they depart by, and the scale of each person's departures."""
-        chance = expit(log_odds)
         rows = np.flatnonzero((self.person >= 0) & (weight > 0))
         variance = self.of_people(np.where(weight > 0, 2.0 * chance * (1.0 - chance), 0.0))
         return rows, (self.rows.target - chance)[rows], 1.0 / np.sqrt(variance + 1.0)
@@ -149,6 +148,7 @@ def tastes_of(
     *,
     weight: Floats,
     careful: Floats,
+    expected: Floats,
     penalties: Penalties,
     start: LogisticFit,
     able: Mask,
@@ -165,12 +165,14 @@ def tastes_of(
         (n_rows,) of votes when people differ in taste and not in how often they are wrong.
     careful
         (n_rows,) weight when they differ in that alone.
+    expected
+        (n_rows,) chance of every vote if they do, by what others say.
     able
         (n_people,) who has votes enough to have a taste, and to be the median person.
     """
     problem = _Problem(rows, person, n_people, penalties)
     nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
-    if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, start):
+    if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, expected):
         return nothing, start
     fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS)
     kept = [weight * (fold != one) for one in range(_FOLDS)]
@@ -183,10 +185,18 @@ def tastes_of(
     n, gains = 0, []
 
     def more(of: _Problem) -> tuple[list[_Fit], Floats, float, float]:
-        """One direction more in every fold, and what it adds to foretelling the votes left out."""
-        tried = [_fit(of, one, start) for one, start in zip(kept, fits, strict=True)]
-        now = _foretold(of, tried, fold, kept)
-        gain = problem.of_people(counted * (now - before))
+        """One direction more in every fold, and what it adds to foretelling the votes left out.
+
+        Where the first fold is foretold worse, the others are not tried.
+        """
+        tried: list[_Fit] = []
+        for one, start in zip(kept, fits, strict=True):
+            tried.append(_fit(of, one, start))
+            now = _foretold(of, tried, fold, kept)
+            seen = fold < len(tried)
+            gain = problem.of_people(np.where(seen, counted * (now - before), 0.0))
+            if gain.sum() < 0:
+                break
         return tried, now, float(gain.sum()), float(np.sqrt((gain**2).sum()))
 
     for number in range(1, MOST + 1):
@@ -229,15 +239,13 @@ def geometric_median(points: Floats) -> Floats:
     return centre
 
 
-def _may_differ(problem: _Problem, weight: Floats, fit: LogisticFit) -> bool:
+def _may_differ(problem: _Problem, weight: Floats, expected: Floats) -> bool:
     """Whether departures go together more than those of drawn crowds of one taste."""
-    rows = problem.rows
-    log_odds = rows.log_odds(fit.scores(rows.features), fit.lean)
-    named, departure, scale = problem.residuals(log_odds, weight)
+    named, departure, scale = problem.residuals(expected, weight)
     if named.size == 0:
         return False
     found, _ = problem.leading(named, departure, scale)
-    chance, rng = expit(log_odds[named]), np.random.default_rng(0)
+    chance, rng = expected[named], np.random.default_rng(0)
     for _ in range(_DRAWS):
         drawn = (rng.random(named.size) < chance) - chance
         if problem.leading(named, drawn, scale)[0] >= found:
@@ -260,7 +268,7 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
     items, place = start.items(rows), start.place
     log_odds = rows.log_odds(consensus.scores(rows.features), consensus.lean)
     log_odds += _of_votes(place, items, rows, person)
-    item = problem.leading(*problem.residuals(log_odds, weight))[1]
+    item = problem.leading(*problem.residuals(expit(log_odds), weight))[1]
     items = np.column_stack([items, item * np.sqrt(rows.n_items / _ITEMS)])
     place = np.column_stack([place, np.zeros(n)])
     directions: list[LogisticFit | None] = [*start.directions, None]
@@ -338,7 +346,7 @@ def _foretold(
     """
     rows, person = problem.rows, problem.person
     chance = np.ones(rows.n_rows)
-    for number, (fit, weight) in enumerate(zip(fits, kept, strict=True)):
+    for number, (fit, weight) in enumerate(zip(fits, kept, strict=False)):
         items = fit.items(rows)
         log_odds = rows.log_odds(fit.consensus.scores(rows.features), fit.consensus.lean)
         log_odds += _of_votes(fit.place, items, rows, person)
