@@ -20,8 +20,9 @@ from urlr.settings import FitSettings
 from urlr.spaces import FeatureMap, original_space
 from urlr.tuning import Tuned, tuned_ridge_of
 
-RIDGE = 30.0
-"""Where there are too few votes to tune: scores of standard deviation 0.2 in log-odds."""
+RIDGE = 1.0
+"""Where there are too few votes to tune: scores of standard deviation 1 in log-odds, as what
+features say before any vote has been seen."""
 
 _LITTLE = 0.1
 """Share of the kernel in the prior where items left out ask for little of it."""

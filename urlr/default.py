@@ -6,11 +6,11 @@ import numpy as np
 from pandas import Index
 from scipy.special import logit
 
-from urlr.arrays import Progress
+from urlr.arrays import Floats, Ints, Mask, Progress
 from urlr.ballots import ballots_of
 from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
 from urlr.features import FeatureTable, column_problems
-from urlr.graph import graph_of
+from urlr.graph import ComparisonGraph, graph_of
 from urlr.ids import positions
 from urlr.messages import message
 from urlr.people.crowd import able
@@ -23,6 +23,13 @@ from urlr.robust import people_left_out, robust_fit
 from urlr.settings import FitSettings
 from urlr.verdicts import LinkEvidence
 from urlr.votes import VoteTable
+
+_FEWEST = 20
+"""Held-out votes below which their Kendall tau says nothing."""
+
+
+_FEWEST_OF_ITEM = 4
+"""Votes of an item below which drawing them anew hardly changes anything."""
 
 
 def default_ranker(
@@ -51,6 +58,7 @@ def default_ranker(
         columns=None if table is None else column_problems(values, table.columns),
         ignored=() if table is None else table.ignored,
         penalised=True,
+        parts=settings.parts,
     )
     checked.refuse()
 
@@ -98,10 +106,21 @@ def default_ranker(
     people = people_table(crowd, pruned, judged=verdict, taste=taste)
     decided = ~ballots.tie & (ballots.weight > 0)
     foretold = {}
-    if (decided & judged).any():
+    judged &= ~crowd.left_out
+    if np.count_nonzero(decided & judged) >= _FEWEST:
         foretold["people"] = Foretold(margin, decided & judged, ballots.weight)
-    if tuned is not None and (decided & tuned.judged).any():
+    if tuned is not None and np.count_nonzero(decided & tuned.judged) >= _FEWEST:
         foretold["items"] = Foretold(way * tuned.margin, decided & tuned.judged, ballots.weight)
+    part = _parts(graph) if table is None and checked.n_components > 1 else None
+    counts = ItemCounts.of(
+        ballots.rows.winner,
+        ballots.rows.loser,
+        np.ones(ballots.rows.n_rows),
+        ballots.tie,
+        pruned,
+        graph.n_items,
+    )
+    variance = model.variance(every, compared)
     intervals = None
     taus: dict[str, Tau] = {of: (one.tau(), -1.0, 1.0) for of, one in foretold.items()}
     if n_replicates:
@@ -112,6 +131,9 @@ def default_ranker(
             scores,
             n_replicates,
             foretold=tuple(foretold.values()),
+            part=part,
+            variance=variance,
+            few=_few(counts.n_votes, compared, len(items)),
             rng=draw_rng,
             progress=progress,
         )
@@ -136,14 +158,6 @@ def default_ranker(
         scores=scores[compared],
         crowd=crowd,
     )
-    counts = ItemCounts.of(
-        ballots.rows.winner,
-        ballots.rows.loser,
-        np.ones(ballots.rows.n_rows),
-        ballots.tie,
-        pruned,
-        graph.n_items,
-    )
     findings = [*checked.findings, *remarks]
     own = np.zeros((len(items), crowd.tastes.n))
     own[compared] = crowd.tastes.effects
@@ -154,6 +168,7 @@ def default_ranker(
         counts,
         intervals=intervals,
         effects=None if alone else model.fit.effects,
+        part=part,
     )
     voters = Voters.of(
         crowd,
@@ -161,7 +176,7 @@ def default_ranker(
         able(crowd),
         items=every @ crowd.tastes.coefficients + own,
         effects=own,
-        variance=model.variance(every, compared),
+        variance=variance,
         trusted=begun.trusted,
     ).in_order(positions(items, Index(table_of_items["item"])))
     return Ranker(
@@ -208,3 +223,19 @@ def default_ranker(
         people=people,
         voters=voters,
     )
+
+
+def _parts(graph: ComparisonGraph) -> Ints:
+    """(n_items,) number of the group of each item, 1 for the largest."""
+    labels = graph.components()
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    number = np.empty(order.size, np.int64)
+    number[order] = np.arange(1, order.size + 1)
+    return np.asarray(number[labels])
+
+
+def _few(n_votes: Floats, compared: Ints, n_items: int) -> Mask:
+    """(n_items,) compared items with so few votes that draws of these say nothing."""
+    few = np.zeros(n_items, np.bool_)
+    few[compared] = n_votes < _FEWEST_OF_ITEM
+    return few

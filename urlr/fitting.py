@@ -16,7 +16,7 @@ from urlr.paper import paper_ranker
 from urlr.path import Solver
 from urlr.ranker import Ranker
 from urlr.ranking import Ranking
-from urlr.settings import Coordination, FitSettings, Method, OutlierSpace, Prune
+from urlr.settings import Coordination, FitSettings, Method, OutlierSpace, Parts, Prune
 from urlr.spelling import with_known_names
 from urlr.votes import COLUMNS, VoteTable, vote_table, voted_ids, with_clean_ids
 
@@ -35,6 +35,7 @@ def fit(
     turn_reversed: bool = True,
     tastes: bool = True,
     coordination: Coordination = "drop",
+    parts: Parts = "auto",
     ties: bool = True,
     left_right: bool = True,
     replicates: int | None = None,
@@ -85,6 +86,7 @@ def fit(
         turn_reversed=turn_reversed,
         tastes=tastes,
         coordination=coordination,
+        parts=parts,
         ties=ties,
         left_right=left_right,
         replicates=replicates,

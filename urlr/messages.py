@@ -266,7 +266,10 @@ MESSAGES = {
     "row_of_file": "row {row:shown} of {path:shown 200}",
     "groups_never_compared": (
         "{split} Without features nothing says how the groups compare. Collect votes between them, "
-        "rank each on its own, or give item features."
+        'rank each on its own (parts="each"), or give item features.'
+    ),
+    "groups_ranked_each": (
+        "{split} Each is ranked on its own: ranks and scores of two groups do not compare."
     ),
     "groups_by_features": "{split} How the groups compare rests on the features alone.",
     "reduced_features_cancel": (
@@ -568,9 +571,30 @@ MESSAGES = {
     "summary_lean_right": (
         "Between equals people choose the right in {share:.0%} of votes; that is allowed for."
     ),
-    "summary_people": "{count:# annotator}, none of whom stands out.",
+    "summary_no_consensus": (
+        "People do not agree on one order: tastes cancel, and the consensus is {share:.0%} of what "
+        "they say. Look at the tastes instead."
+    ),
+    "summary_few_judged": (
+        "{count:,} of {n_people:# person|people} have too few votes to be judged."
+    ),
+    "summary_together": (
+        "{count:# group} of people who act together ({n_people:# person|people}, "
+        "{n_votes:# vote}): {what}."
+    ),
+    "together_dropped": "their votes are set aside",
+    "together_once": "each group counts as one person",
+    "together_kept": "their votes count in full",
+    "summary_tastes": (
+        "{n_people:# person differs|people differ} in taste, in {count:# way}; the largest group "
+        "({largest:,}) puts {up:some} higher and {down:some} lower."
+    ),
+    "summary_tastes_spread": (
+        "Tastes differ along {count:# direction}; nobody is far from the consensus for sure."
+    ),
+    "summary_people": "{count:# annotator} could be judged, and nobody is accused of anything.",
     "summary_flagged": (
-        "{count:# annotator}: {flags}; at most a tenth of these flags should be mistaken."
+        "{count:# annotator}: {flags}; at most a tenth of these verdicts should be mistaken."
     ),
     "summary_top": "Top: {best}.",
     # --- model_file

@@ -108,6 +108,8 @@ def model_bytes(ranker: Ranker) -> bytes:
         arrays[name] = ranker.scores[name].to_numpy(np.float64)
     for name in (*_COUNTS, *_RANKS):  # a missing rank is written as 0
         arrays[name] = ranker.scores[name].fillna(0).to_numpy(np.int64)
+    if "part" in ranker.scores:
+        arrays["part"] = ranker.scores["part"].to_numpy(np.int64)
     maps: dict[str, Any] = {}
     for name in ("feature_map", "outlier_map"):
         feature_map: FeatureMap | None = getattr(ranker, name)
@@ -207,7 +209,8 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
         maps[name] = None if described is None else FeatureMap.from_state(described, parts)
     items = manifest["items"]
     index = _index_of(items)
-    for name in (*_NUMBERS, *_COUNTS, *_RANKS):
+    part = arrays.get("part")
+    for name in (*_NUMBERS, *_COUNTS, *_RANKS, *(() if part is None else ("part",))):
         if arrays[name].shape != (len(items),):
             shape = arrays[name].shape
             raise ArgumentError(
@@ -232,11 +235,13 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
     columns: dict[str, Any] = {"item": index}
     for name in ("score", "low", "high", "rank", *_RANKS, *_COUNTS, "effect"):
         if name == "rank":
-            columns[name] = ranks_of(arrays["score"])
+            columns[name] = ranks_of(arrays["score"], part)
         elif name in _RANKS:
             columns[name] = pd.arrays.IntegerArray(arrays[name], arrays[name] == 0)
         else:
             columns[name] = arrays[name]
+    if part is not None:
+        columns["part"] = part
     table = pd.DataFrame(columns)
     return Ranker(
         settings=settings,

@@ -16,6 +16,7 @@ from urlr.graph import ComparisonGraph
 from urlr.ids import shown
 from urlr.messages import message
 from urlr.sentence import Sentence, made
+from urlr.settings import Parts
 from urlr.spelling import alike
 from urlr.votes import Accounts, VoteTable
 
@@ -26,6 +27,8 @@ FEW_VOTES = 3
 LEAST_MIXED = 0.2
 """Items that both win and lose, of those that would, below which held-out votes show nothing."""
 MOST_STRAY = 0.1
+_ENOUGH_APART = 50
+"""Votes from which on a group of items apart from the others is no mistake."""
 """Share of the votes up to which those apart from the largest group are named by their rows."""
 _MOST_PLACES = 3
 _FEWEST_MIXED = 5.0
@@ -84,6 +87,7 @@ def preflight(
     columns: ColumnProblems | None = None,
     ignored: tuple[str, ...] = (),
     penalised: bool = False,
+    parts: Parts = "refuse",
     few_votes: int = FEW_VOTES,
 ) -> Preflight:
     """Look at a graph before fitting it.
@@ -104,6 +108,8 @@ def preflight(
         What is known of the columns of the ranking function; None if it has no features.
     ignored
         Columns of the feature table that are not numbers.
+    parts
+        What becomes of groups of items that nothing compares, see `FitSettings`.
     penalised
         The fit holds its own against too many dimensions; say nothing of them.
     """
@@ -120,7 +126,10 @@ def preflight(
     if unresolvable:
         say("refusal", unresolvable)
     if split and graph.features is None and columns is None:
-        say("refusal", message("groups_never_compared", split=split))
+        if parts == "each" or (parts == "auto" and _fewest_votes(graph) >= _ENOUGH_APART):
+            say("warning", message("groups_ranked_each", split=split))
+        else:
+            say("refusal", message("groups_never_compared", split=split))
     elif split:
         say("warning", message("groups_by_features", split=split))
     if split and isinstance(votes, VoteTable) and (stray := _stray_rows(graph, votes)):
@@ -225,6 +234,12 @@ def _components(graph: ComparisonGraph) -> tuple[int, Sentence | None]:
         sizes=[f"{size:,}" for size in sorted(sizes.tolist(), reverse=True)],
         smallest=graph.items[labels == int(np.argmin(sizes))].tolist(),
     )
+
+
+def _fewest_votes(graph: ComparisonGraph) -> float:
+    """Votes of the group of items that has fewest."""
+    labels = graph.components()[graph.winner]
+    return float(np.bincount(labels, graph.n_votes).min())
 
 
 def _stray_rows(graph: ComparisonGraph, votes: VoteTable) -> Sentence | None:

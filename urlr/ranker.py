@@ -301,8 +301,12 @@ def item_table(
     *,
     intervals: Intervals | None = None,
     effects: Floats | None = None,
+    part: Ints | None = None,
 ) -> pd.DataFrame:
-    """One row per item, best first; items that score the same share a rank."""
+    """One row per item, best first; items that score the same share a rank.
+
+    Groups of items that are ranked each on its own come one after the other, by column `part`.
+    """
     place = positions(compared, items)
     n = len(items)
 
@@ -318,7 +322,7 @@ def item_table(
             "score": scores,
             "low": nothing if intervals is None else intervals.low,
             "high": nothing if intervals is None else intervals.high,
-            "rank": ranks_of(scores),
+            "rank": ranks_of(scores, part),
             "rank_low": no_rank if intervals is None else intervals.rank_low,
             "rank_high": no_rank if intervals is None else intervals.rank_high,
             "n_votes": of_items(counts.n_votes),
@@ -329,4 +333,7 @@ def item_table(
             "effect": own,
         }
     ).astype({"rank_low": "Int64", "rank_high": "Int64"})
-    return table.sort_values("rank", kind="stable", ignore_index=True)
+    if part is None:
+        return table.sort_values("rank", kind="stable", ignore_index=True)
+    table["part"] = part
+    return table.sort_values(["part", "rank"], kind="stable", ignore_index=True)

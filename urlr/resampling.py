@@ -82,6 +82,9 @@ def score_intervals(
     n_replicates: int,
     *,
     foretold: Sequence[Foretold] = (),
+    part: Ints | None = None,
+    variance: Floats,
+    few: Mask,
     rng: np.random.Generator,
     progress: Progress = no_progress,
 ) -> Intervals:
@@ -98,6 +101,11 @@ def score_intervals(
         (n_compared,) their places among these.
     scores
         (n_items,) of the fit.
+    part
+        (n_items,) groups of items that are ranked each on its own.
+    variance, few
+        (n_items,) how unsure scores are by the model, and which have so few votes that to draw
+        these anew says less: theirs are the wider of the two, and so are their ranks.
     foretold
         Held-out votes whose Kendall tau gets an interval from the same draws.
     """
@@ -136,12 +144,16 @@ def score_intervals(
         moved = drawn - scores
         total += moved
         squares += moved**2
-        ranks[turn] = ranks_of(drawn)
+        ranks[turn] = ranks_of(drawn, part)
     spread = np.sqrt(np.maximum(squares - total**2 / n_replicates, 0.0) / (n_replicates - 1))
     reach = _WIDER * float(ndtri(0.5 + LEVEL / 2)) * spread
-    own = ranks_of(scores)
+    wider = few & (reach < (z := float(ndtri(0.5 + LEVEL / 2))) * np.sqrt(variance))
+    reach = np.where(wider, z * np.sqrt(variance), reach)
+    own = ranks_of(scores, part)
     tails = [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]
     ends = np.quantile(ranks, tails, axis=0, method="nearest")
+    best, worst = _possible_ranks(scores, reach, np.flatnonzero(wider), part)
+    ends[0][wider], ends[1][wider] = best, worst
     between = np.quantile(taus, tails, axis=0)
     return Intervals(
         n_replicates,
@@ -156,8 +168,28 @@ def score_intervals(
     )
 
 
-def ranks_of(scores: Floats) -> Ints:
-    """1 for the best; equal scores share the better rank."""
+def _possible_ranks(
+    scores: Floats, reach: Floats, which: Ints, part: Ints | None
+) -> tuple[Ints, Ints]:
+    """Best and worst ranks of some items, by how the intervals of scores overlap."""
+    low, high = scores - reach, scores + reach
+    best, worst = np.empty(which.size, np.int64), np.empty(which.size, np.int64)
+    for place, item in enumerate(which):
+        others = slice(None) if part is None else part == part[item]
+        best[place] = 1 + np.count_nonzero(low[others] > high[item])
+        n_others = scores[others].size - np.count_nonzero(high[others] < low[item])
+        worst[place] = max(n_others, best[place])
+    return best, worst
+
+
+def ranks_of(scores: Floats, part: Ints | None = None) -> Ints:
+    """1 for the best, of all or of each part; equal scores share the better rank."""
+    if part is not None:
+        ranks = np.empty(scores.size, np.int64)
+        for one in np.unique(part):
+            mine = part == one
+            ranks[mine] = ranks_of(scores[mine])
+        return ranks
     order = np.argsort(-scores, kind="stable")
     ranks = np.empty(scores.size, np.int64)
     ranks[order] = np.arange(1, scores.size + 1)

@@ -15,6 +15,7 @@ from urlr.rates import RateRule
 
 Method = Literal["robust", "paper"]
 Coordination = Literal["drop", "once", "keep"]
+Parts = Literal["auto", "each", "refuse"]
 OutlierSpace = Literal["pca", "kernel-pca", "features", "items"]
 Prune = float | Literal["auto"] | RateRule
 
@@ -29,6 +30,7 @@ _OF_ROBUST = (
     "turn_reversed",
     "tastes",
     "coordination",
+    "parts",
     "ties",
     "left_right",
     "replicates",
@@ -65,6 +67,10 @@ class FitSettings:
     coordination: Coordination = "drop"
     """Robust: what becomes of people who act together: "drop" sets their votes aside, "once" counts
     them as one person, "keep" counts them in full."""
+    parts: Parts = "auto"
+    """Robust: what becomes of groups of items that nothing compares, without features: "each" ranks
+    them on their own, "refuse" refuses; "auto" refuses where a group has few votes, which are
+    likelier a mistake."""
     ties: bool = True
     """Robust: a tie is half a vote each way; else ties count for nothing."""
     left_right: bool = True
@@ -117,6 +123,7 @@ class FitSettings:
         if not 0.05 <= self.limit <= 1:
             raise ArgumentError(message("limit_out_of_range", value=self.limit))
         _one_of("coordination", self.coordination, get_args(Coordination))
+        _one_of("parts", self.parts, get_args(Parts))
         _one_of("ranking", self.ranking, get_args(Ranking))
         _one_of("outlier_space", self.outlier_space, get_args(OutlierSpace))
         _one_of("solver", self.solver, get_args(Solver))

@@ -6,7 +6,11 @@ from scipy.special import expit
 
 from urlr.ids import shown
 from urlr.messages import message
+from urlr.people.verdicts import ACCUSATIONS
 from urlr.ranker import Ranker
+
+NO_CONSENSUS = 0.25
+"""Share of what people say that they agree on below which there is no order to speak of."""
 
 
 def summary_of(ranker: Ranker) -> str:
@@ -16,11 +20,64 @@ def summary_of(ranker: Ranker) -> str:
     if ranker.settings.method == "paper":
         lines += [_pruned_edges(ranker), *_features(ranker)]
     else:
-        lines += [_pruned_votes(ranker), *_features(ranker), *_trust(ranker), *_people(ranker)]
+        lines[:0] = _first_of_all(ranker)
+        lines += [_pruned_votes(ranker), *_groups(ranker), *_features(ranker), *_trust(ranker)]
+        lines += [*_people(ranker), *_tastes(ranker)]
     lines.append(message("summary_top", best=_best(ranker)))
     lines += [f"Warning: {text}" for text in facts.warnings]
     lines += [f"Note: {text}" for text in facts.notes]
     return "\n".join(lines)
+
+
+def _first_of_all(ranker: Ranker) -> list[str]:
+    """What decides whether the rest is worth reading."""
+    facts = ranker.facts
+    said: list[str] = []
+    if facts.agreed is not None and facts.agreed < NO_CONSENSUS:
+        said.append(message("summary_no_consensus", share=facts.agreed))
+    if 2 * facts.n_judged < facts.n_annotators:
+        n_few = facts.n_annotators - facts.n_judged
+        said.append(message("summary_few_judged", count=n_few, n_people=facts.n_annotators))
+    return said
+
+
+def _groups(ranker: Ranker) -> list[str]:
+    facts = ranker.facts
+    if not facts.n_groups:
+        return []
+    what = {
+        "drop": message("together_dropped"),
+        "once": message("together_once"),
+        "keep": message("together_kept"),
+    }[ranker.settings.coordination]
+    return [
+        message(
+            "summary_together",
+            count=facts.n_groups,
+            n_people=facts.n_together,
+            n_votes=facts.n_together_votes,
+            what=what,
+        )
+    ]
+
+
+def _tastes(ranker: Ranker) -> list[str]:
+    if not ranker.facts.n_tastes or ranker.voters is None:
+        return []
+    tastes = ranker.tastes
+    if tastes.empty:
+        return [message("summary_tastes_spread", count=ranker.facts.n_tastes)]
+    first = tastes.iloc[0]
+    return [
+        message(
+            "summary_tastes",
+            count=len(tastes),
+            n_people=int(tastes["n_people"].sum()),
+            largest=int(first["n_people"]),
+            up=[shown(one) for one in first["up"][:3]],
+            down=[shown(one) for one in first["down"][:3]],
+        )
+    ]
 
 
 def _pruned_edges(ranker: Ranker) -> str:
@@ -102,16 +159,14 @@ def _people(ranker: Ranker) -> list[str]:
     people = ranker.people
     if people is None or people.empty:
         return []
-    counts = people["verdict"].value_counts()
-    flagged = {
-        str(verdict): int(count)
-        for verdict, count in counts.items()
-        if count and verdict not in ("fine", "too few votes")
-    }
-    if flagged:
-        named = ", ".join(f"{count:,} {verdict}" for verdict, count in flagged.items())
+    counts = people["verdict"].astype(str).value_counts()
+    accused = {one: int(counts[one]) for one in ACCUSATIONS if counts.get(one)}
+    if accused:
+        named = ", ".join(f"{count:,} {verdict}" for verdict, count in accused.items())
         return [message("summary_flagged", count=len(people), flags=named)]
-    return [message("summary_people", count=len(people))]
+    if ranker.facts.n_judged == 0:
+        return []
+    return [message("summary_people", count=ranker.facts.n_judged)]
 
 
 def _best(ranker: Ranker) -> str:

@@ -135,9 +135,61 @@ def test_future_version_asks_for_an_upgrade(data):
         model_from_bytes(edit_manifest(data, schema=SCHEMA + 1))
 
 
-def test_model_of_an_older_schema_asks_for_a_new_fit(data):
-    with refused(ModelFileError, "older_schema", schema=SCHEMA - 1, known=SCHEMA):
-        model_from_bytes(edit_manifest(data, schema=SCHEMA - 1))
+def test_model_of_a_schema_that_is_too_old_asks_for_a_new_fit(data):
+    with refused(ModelFileError, "older_schema", schema=2, known=SCHEMA):
+        model_from_bytes(edit_manifest(data, schema=2))
+
+
+OF_SCHEMA_4 = {
+    "facts": {
+        *("n_groups", "n_together", "n_together_votes", "n_judged", "n_tastes", "agreed"),
+    },
+    "settings": {"tastes", "coordination"},
+}
+
+
+def of_schema_3(data):
+    """The model as it was written before models knew of people, every digest matching."""
+
+    def change(members):
+        manifest = json.loads(members["manifest.json"])
+        for part, names in OF_SCHEMA_4.items():
+            assert names <= set(manifest[part])
+            manifest[part] = {k: v for k, v in manifest[part].items() if k not in names}
+        del manifest["voters"]
+        for name in [name for name in manifest["arrays"] if name.startswith("voters/")]:
+            del manifest["arrays"][name]
+            del members[f"{name}.npy"]
+        manifest["schema"] = 3
+        manifest["digest"] = _manifest_digest(manifest)
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    return rewrite(data, change)
+
+
+def test_a_model_of_schema_3_ranks_as_it_did_and_knows_nobody(data, fitted):
+    ranker, features = fitted
+    older = model_from_bytes(of_schema_3(data))
+    pd.testing.assert_frame_equal(older.scores, ranker.scores, check_exact=True)
+    pd.testing.assert_series_equal(older.score(features), ranker.score(features), check_exact=True)
+    assert older.settings == ranker.settings
+    assert (older.facts.n_groups, older.facts.agreed) == (0, None)
+    with refused(UrlrError, "no_voters_in_model"):
+        older.probability("a", "b")
+    again = model_from_bytes(model_bytes(older))
+    pd.testing.assert_frame_equal(again.scores, ranker.scores, check_exact=True)
+
+
+def test_a_model_of_this_schema_lacks_no_field(data):
+    def change(members):
+        manifest = json.loads(members["manifest.json"])
+        del manifest["facts"]["n_tastes"]
+        manifest["digest"] = _manifest_digest(manifest)
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    with refused(ModelFileError, "damaged_model") as caught:
+        model_from_bytes(rewrite(data, change))
+    assert caught.value.fields["why"].code == "other_fields"
 
 
 def test_changed_manifest_is_refused(data):
