@@ -21,6 +21,7 @@ from urlr.ranker import Facts, ItemCounts, Ranker, item_table
 from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
 from urlr.robust import people_left_out, robust_fit
 from urlr.settings import FitSettings
+from urlr.top import rests_on
 from urlr.verdicts import LinkEvidence
 from urlr.votes import VoteTable
 
@@ -158,6 +159,10 @@ def default_ranker(
         scores=scores[compared],
         crowd=crowd,
     )
+    progress("what the top rests on", 0.0)
+    first, ten = (
+        rests_on(model, every, compared, scores, crowd.ballots.annotator, size) for size in (1, 10)
+    )
     findings = [*checked.findings, *remarks]
     own = np.zeros((len(items), crowd.tastes.n))
     own[compared] = crowd.tastes.effects
@@ -217,6 +222,8 @@ def default_ranker(
             n_together_votes=int(np.count_nonzero(crowd.apart)),
             n_judged=int((people["verdict"] != VERDICTS[TOO_FEW]).sum()),
             n_tastes=crowd.tastes.n,
+            first_rests_on=None if part is not None else first,
+            ten_rest_on=None if part is not None else ten,
             agreed=crowd.agreed() if len(ballots.names) else None,
         ),
         evidence=evidence,

@@ -597,6 +597,11 @@ MESSAGES = {
         "{count:# annotator}: {flags}; at most a tenth of these verdicts should be mistaken."
     ),
     "summary_top": "Top: {best}.",
+    "summary_first_rests_on": (
+        "First place rests on {count:# vote}{by}: without, another item would be first."
+    ),
+    "summary_ten_rest_on": "The first ten rest on {count:# vote}{by}.",
+    "by_people": ", or on {count:# person|people}",
     # --- model_file
     "model_path_is_directory": "{path} is a directory; give a file name such as model.npz.",
     "no_model_file": "there is no model file at {path}.",

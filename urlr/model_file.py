@@ -228,8 +228,10 @@ def _rebuild(manifest: dict[str, Any], arrays: dict[str, Array]) -> Ranker:
             raise ArgumentError(message("scores_not_finite", name=name))
     older = manifest["schema"] < SCHEMA
     facts = dict(_only(manifest["facts"], Facts, older=older))
-    for name in ("warnings", "notes", "tau_unseen", "tau_people"):
-        facts[name] = None if facts[name] is None else tuple(facts[name])
+    of_several = ("warnings", "notes", "tau_unseen", "tau_people", "first_rests_on", "ten_rest_on")
+    for name in of_several:
+        if facts.get(name) is not None:
+            facts[name] = tuple(facts[name])
     settings = FitSettings(**_only(manifest["settings"], FitSettings, older=older))
     settings.check()
     columns: dict[str, Any] = {"item": index}

@@ -80,6 +80,11 @@ class Facts:
     """People with votes enough to be judged."""
     n_tastes: int = 0
     """Directions in which people's tastes differ."""
+    first_rests_on: tuple[int | None, int | None] | None = None
+    """Fewest votes, and fewest people, without which another item would be first, as far as found;
+    None for none, or where it was not looked for."""
+    ten_rest_on: tuple[int | None, int | None] | None = None
+    """The same for the first ten items, as a set."""
     agreed: float | None = None
     """Share of what people say that they agree on, the rest being taste; None without names."""
 

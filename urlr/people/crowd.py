@@ -144,8 +144,12 @@ class Crowd:
         return replace(read, offset=taste + self.own_side)
 
     def rate(self) -> Floats:
-        """(n_rows,) share of wrong votes, of the votes as they are read; 0 without a name."""
+        """(n_rows,) share of wrong votes, of the votes as they are read; 0 without a name.
+
+        Groups that act together, where they count, do so as people in the middle would.
+        """
         rate = np.where(self.turned, 1.0 - self.error_rate, self.error_rate)
+        rate = np.where(self.group > 0, self.typical, rate)
         return np.asarray(np.append(rate, 0.0)[self.ballots.annotator])
 
     def judging(self) -> Floats:
