@@ -1,0 +1,119 @@
+"""What the top rests on, and what is said where there is little to rest on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import refused
+
+import urlr
+from tests.quality.attacks import honest
+from urlr.errors import VoteError
+from urlr.messages import message
+
+
+def votes_of(*pairs):
+    return pd.DataFrame(pairs, columns=["winner", "loser"])
+
+
+@pytest.mark.parametrize("with_features", [False, True])
+def test_without_the_votes_it_rests_on_another_item_is_first(with_features):
+    crowd = honest(3)
+    features = crowd.features if with_features else None
+    ranker = urlr.fit(crowd.votes, features, replicates=0)
+    votes, people = ranker.facts.first_rests_on
+    assert 1 <= votes < 60
+    assert 1 <= people <= votes
+    by = message("by_people", count=people)
+    assert message("summary_first_rests_on", count=votes, by=by) in ranker.summary()
+
+
+def test_a_lead_that_nothing_takes_away_rests_on_more_votes():
+    crowd = honest(5)
+    narrow = urlr.fit(crowd.votes, replicates=0)
+    first = narrow.scores["item"].iloc[0]
+    others = [one for one in crowd.features.index if one != first]
+    lift = pd.DataFrame({"winner": first, "loser": others, "annotator": "p00000", "left": first})
+    wide = urlr.fit(pd.concat([crowd.votes, lift.sample(60, random_state=0)]), replicates=0)
+    assert wide.scores["item"].iloc[0] == first
+    assert wide.facts.first_rests_on[0] > narrow.facts.first_rests_on[0]
+
+
+def test_two_items_have_no_first_ten():
+    ranker = urlr.fit(votes_of(("a", "b"), ("a", "b"), ("b", "a")), replicates=0)
+    assert ranker.facts.ten_rest_on == (None, None)
+
+
+# ------------------------------------------------------------------ little to rest on
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_votes_leave_no_interval_of_width_zero_and_no_tau(n):
+    pairs = [("a", "b"), ("b", "c"), ("a", "b"), ("a", "c"), ("b", "c")][:n]
+    ranker = urlr.fit(votes_of(*pairs))
+    assert (ranker.scores["high"] - ranker.scores["low"] > 0.5).all()
+    assert (ranker.scores["rank_high"] > ranker.scores["rank_low"]).all()
+    assert ranker.facts.tau_people is None
+    assert "tau" not in ranker.summary()
+
+
+def two_designs(n_votes, seed=0):
+    """Votes on two sets of items that are never compared with each other."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name in ("x", "y"):
+        for _ in range(n_votes):
+            i, j = rng.choice(6, 2, replace=False)
+            rows.append((f"{name}{min(i, j)}", f"{name}{max(i, j)}"))
+    return votes_of(*rows)
+
+
+def test_groups_of_items_with_many_votes_are_ranked_each_on_its_own():
+    ranker = urlr.fit(two_designs(80), replicates=20)
+    scores = ranker.scores
+    assert scores["part"].tolist() == [1] * 6 + [2] * 6
+    assert scores["rank"].tolist() == [1, 2, 3, 4, 5, 6] * 2
+    assert scores["rank_high"].max() <= 6
+    assert ranker.facts.warnings[0].startswith("The votes split the items into 2 groups")
+    assert ranker.facts.first_rests_on is None
+
+
+def test_groups_of_items_with_few_votes_are_refused_unless_asked_for():
+    votes = two_designs(10)
+    with refused(VoteError, "groups_never_compared"):
+        urlr.fit(votes)
+    with refused(VoteError, "groups_never_compared"):
+        urlr.fit(two_designs(80), parts="refuse")
+    assert "part" in urlr.fit(votes, parts="each", replicates=0).scores
+
+
+def test_a_model_of_parts_survives_a_file(tmp_path):
+    ranker = urlr.fit(two_designs(80), replicates=0)
+    ranker.save(tmp_path / "model.npz")
+    loaded = urlr.load(tmp_path / "model.npz")
+    pd.testing.assert_frame_equal(loaded.scores, ranker.scores)
+
+
+def test_where_tastes_cancel_the_summary_says_so_first():
+    """Two halves of the people want the opposite, on fewer items than anybody is accused on."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for person in range(40):
+        for _ in range(60):
+            i, j = sorted(rng.choice(8, 2, replace=False))
+            agrees = rng.random() < 0.9
+            i, j = (i, j) if agrees == (person % 2 == 0) else (j, i)
+            rows.append((f"i{i}", f"i{j}", f"p{person:02d}"))
+    votes = pd.DataFrame(rows, columns=["winner", "loser", "annotator"])
+    ranker = urlr.fit(votes, replicates=0)
+    assert ranker.facts.agreed < 0.25
+    assert ranker.summary().startswith(message("summary_no_consensus", share=ranker.facts.agreed))
+    assert not ranker.annotators["verdict"].isin(["reversed", "careless", "coordinated"]).any()
+    assert len(ranker.tastes) >= 1
+
+
+def test_people_with_too_few_votes_are_said_first():
+    votes = honest(0).votes.head(200)
+    ranker = urlr.fit(votes, replicates=0)
+    n = ranker.facts.n_annotators
+    few = message("summary_few_judged", count=n - ranker.facts.n_judged, n_people=n)
+    assert ranker.summary().startswith(few)
