@@ -146,6 +146,14 @@ def _add_robust(method: Any) -> None:
         "each group as one person, keep counts them in full (default: drop)",
     )
     method.add_argument(
+        "--parts",
+        choices=("auto", "each", "refuse"),
+        default="auto",
+        help="what becomes of groups of items that nothing compares, without features: each ranks "
+        "them on their own, refuse refuses, auto refuses where a group has few votes (default: "
+        "auto)",
+    )
+    method.add_argument(
         "--replicates",
         metavar="N",
         type=int,
@@ -208,6 +216,7 @@ def _fit(arguments: argparse.Namespace, say: Say) -> None:
             turn_reversed=arguments.turn_reversed,
             tastes=arguments.tastes,
             coordination=arguments.coordination,
+            parts=arguments.parts,
             ties=arguments.ties,
             left_right=arguments.left_right,
             replicates=arguments.replicates,

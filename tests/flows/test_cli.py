@@ -141,7 +141,7 @@ def test_annotators_are_written_where_votes_have_names_and_by_the_default(comman
         (
             "--method robust --prune 0.1 --ridge 5 --limit 0.6 --no-curved --no-item-effects "
             "--no-annotator-rates --no-turn-reversed --no-tastes --coordination once --no-ties "
-            "--no-left-right --replicates 2 --chi-square 1 --seed 9",
+            "--no-left-right --parts each --replicates 2 --chi-square 1 --seed 9",
             {
                 "prune": 0.1,
                 "ridge": 5.0,
@@ -152,6 +152,7 @@ def test_annotators_are_written_where_votes_have_names_and_by_the_default(comman
                 "turn_reversed": False,
                 "tastes": False,
                 "coordination": "once",
+                "parts": "each",
                 "ties": False,
                 "left_right": False,
                 "replicates": 2,
@@ -178,7 +179,7 @@ def test_choices_and_defaults_of_the_command_are_those_of_the_method():
         if one.name != "outlier_ridge":
             assert getattr(given_, one.name) == getattr(method, one.name), one.name
     hints = get_type_hints(urlr.FitSettings)
-    for name in ("method", "coordination", "ranking", "outlier_space", "solver"):
+    for name in ("method", "coordination", "parts", "ranking", "outlier_space", "solver"):
         assert get_origin(hints[name]) is Literal
         for choice in get_args(hints[name]):
             option = f"--{name.replace('_', '-')}"

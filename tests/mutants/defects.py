@@ -106,7 +106,7 @@ _METHOD = [
         "(fold[rows.winner] != k) & (fold[rows.loser] != k) & counts",
         "((fold[rows.winner] != k) | (fold[rows.loser] != k)) & counts",
         "quick",
-        _in("urlr/test_suspicion", "the_ridge_has_the_least_loss_on_items_left_out"),
+        _in("urlr/test_tuning_and_errors", "the_ridge_has_the_least_loss_on_items_left_out"),
     ),
     Defect(
         "scores are negated when a model is saved",
@@ -134,11 +134,11 @@ _METHOD = [
     ),
     Defect(
         "people are flagged without regard to how many are tested",
-        "urlr/annotators.py",
+        "urlr/people/verdicts.py",
         "scaled = p_values[order] * order.size / np.arange(1, order.size + 1)",
         "scaled = p_values[order] / np.arange(1, order.size + 1)",
         "quick",
-        _in("urlr/test_annotators", "q_values_vs_scipy"),
+        _in("urlr/test_people", "q_values_vs_scipy"),
     ),
     Defect(
         "the worst item is rank 1",

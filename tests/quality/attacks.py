@@ -65,7 +65,12 @@ def _votes(
     )
 
 
-def honest(seed: int, size: Size = Size(), *, minority: float = 0.0) -> Crowd:
+def honest(
+    seed: int,
+    size: Size = Size(),  # noqa: B008  (frozen)
+    *,
+    minority: float = 0.0,
+) -> Crowd:
     """People who slip now and then; a share of them may judge by something else."""
     rng = np.random.default_rng([seed, 7])
     values = rng.normal(size=(size.items, size.columns))
@@ -124,9 +129,7 @@ def attacked(crowd: Crowd, attack: str, share: float, seed: int, **how: Any) -> 
     more = _votes(items[first], items[second], chance, who, rng, left)
     votes = pd.concat([crowd.votes, more]).sample(frac=1.0, random_state=seed)
     attackers = frozenset() if attack == "honest names" else frozenset(names)
-    return Crowd(
-        votes.reset_index(drop=True), crowd.features, crowd.truth, attackers, crowd.others
-    )
+    return Crowd(votes.reset_index(drop=True), crowd.features, crowd.truth, attackers, crowd.others)
 
 
 def _pairs(n_items: int, n: int, rng: np.random.Generator) -> Any:

@@ -159,7 +159,7 @@ def rewritten(nights: Nights, change: Callable[[pd.DataFrame], pd.DataFrame]) ->
     place = nights.champion.result.place
     store = nights.store
     ranker = model_from_bytes(store.read(f"{place}/{JUDGE}"), name=JUDGE)
-    data = model_bytes(replace(ranker, scores=change(ranker.scores)))
+    data = model_bytes(replace(ranker, scores=change(ranker.scores), voters=None))
     result = RESULTS.from_bytes(store.read(f"{place}/{RESULT}"), RESULT)
     digests = result.digests | {JUDGE: sha256(data).hexdigest()}
     store.replace(f"{place}/{JUDGE}", data)
