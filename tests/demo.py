@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from tasks.coordinated import words_of
 from tasks.evaluate import Estimate
 from tasks.report.page_file import PAGE, PAGES
 from tasks.runs import past_of
@@ -70,9 +71,11 @@ def _compared(store: Store, planted: Planted, seconds: float, home: str) -> int:
     assert difference is not None
     _say(
         f"\nThe campaign on {CAMPAIGN}, challenger less champion on the same held-out votes:\n"
-        f"  every vote counting the same    {_shown(difference.plain)}: would have been published\n"
-        f"  every person counting the same  {_shown(difference.by_person)}: held"
+        f"  every vote counting the same    {_shown(difference.plain)}\n"
+        f"  every person counting the same  {_shown(difference.by_person)}"
     )
+    if (found_together := entries[CAMPAIGN].coordinated) is not None:
+        _say(f"There {words_of(found_together)}.")
     place = entries[CAMPAIGN].place
     page = PAGES.from_bytes(store.read(f"{place}/{PAGE}"), CAMPAIGN)
     named = {page.people.name[one] for group in page.concentration.groups for one in group.people}

@@ -37,6 +37,9 @@ class Ballots:
     n_odd_sides: int
     """Votes that say what was on the left, and it is neither of their items."""
 
+    moments: Floats | None = None
+    """(n_rows,) when the vote was cast, in days, NaN unknown; None if the votes do not say."""
+
     @property
     def has_sides(self) -> bool:
         """Whether any vote says which item was on the left."""
@@ -85,8 +88,29 @@ def ballots_of(votes: VoteTable) -> Ballots:
         seconds = column.to_numpy(np.float64, na_value=np.nan)
         seconds = np.where(np.isfinite(seconds) & (seconds >= 0), seconds, np.nan)
     return Ballots(
-        rows, votes.weight[place], tie, annotator, names, seconds, place, n_odd, n_odd_sides
+        rows,
+        votes.weight[place],
+        tie,
+        annotator,
+        names,
+        seconds,
+        place,
+        n_odd,
+        n_odd_sides,
+        _moments(frame, place),
     )
+
+
+def _moments(frame: pd.DataFrame, place: Ints) -> Floats | None:
+    """When each vote was cast, in days since 1970."""
+    if "time" not in frame.columns:
+        return None
+    column = frame["time"].iloc[place]
+    if column.dtype.kind in "if":  # a number says neither since when nor in what unit
+        return None
+    moments = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
+    days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    return np.asarray(days.to_numpy(np.float64, na_value=np.nan), np.float64)
 
 
 def names_of(votes: VoteTable) -> pd.Index[Any]:

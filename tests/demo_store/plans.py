@@ -142,7 +142,7 @@ PLANS = (
         shares=AnnotatorShares(campaign=0.05),
         dirty=True,
         has_truth=True,
-        night_two="held",
+        night_two="published",
     ),
 )
 """In seeds 0 to 9 the gate decides as planned on both nights, with drop_errors 0 and 2. What

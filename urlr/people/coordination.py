@@ -10,9 +10,11 @@ hardly ever. For each member, n such votes with k against compare
     acting together:  at a third of that rate, a sixth, or hardly ever
 
 for the whole group, whose rate may be its own: careful people of one taste may slip less than the
-crowd does. A group acts together if the log-likelihood ratio is above 3, which happens to a group
-of one taste once in 20 times at most (Markov's inequality). Half of the votes suggest a group and
-who belongs to it, the other half try it.
+crowd does. In a crowd that hardly slips this says little; then, and besides, it counts whether they
+vote on the items that they push more than others do, fast, and all at once (`_beside`). A group
+acts together if the log-likelihood ratio is above 3, which by the first test alone happens to a
+group of one taste once in 20 times at most (Markov's inequality). Half of the votes suggest a group
+and who belongs to it, the other half try it.
 """
 
 from __future__ import annotations
@@ -33,8 +35,6 @@ FEWEST_ITEMS = 10
 FEWEST_VOTES = 5
 _EVIDENCE = 3.0
 _USUAL = 2.0
-_JOINS = 1.0
-"""Log-likelihood ratio from which on somebody else goes with a group that was found."""
 _NEVER = (0.5, 166.0)
 """Beta distribution of how often they slip who hardly ever do: a fixed rate, however small, would
 speak against people who never slip on thousands of votes."""
@@ -49,6 +49,16 @@ _TOLERANCE = 1e-2
 _DIRECTIONS = 3
 _ALONE = Penalties(1.0, 0.5, np.inf)
 """Of rankings by the votes of some people alone."""
+_STAYS, _AS_ONE, _HARDLY = -0.5, -1.0, 0.02
+"""A member, and a group, goes against the others no oftener than this log-likelihood ratio says; a
+member may do so in one vote of fifty, whatever others do."""
+_ON_FEW_ITEMS, _FAST, _AT_ONCE = 4.0, 1.0, 1.0
+"""What it adds to the ratio if a group votes on a few items more than others do; is twice as fast;
+votes within a span that has few of the others' votes. By judgement: how much likelier a group that
+pushes does so than one that differs."""
+_PART, _OFTENER, _SURELY, _FEW, _KNOWN = 5, 1.5, 10.0, 5.0, 20
+"""The few items are the fifth on which the group is most of one mind; half again as often, and
+surely."""
 _FAR = 2.0
 """Robust deviations along a direction of departures from which on somebody may be a member."""
 
@@ -76,6 +86,10 @@ class Departures:
     """(n_people,)"""
     able: Mask
     """(n_people,) who may be a member."""
+    seconds: Floats | None = None
+    """(n_rows,) how long the vote took, NaN unknown."""
+    moments: Floats | None = None
+    """(n_rows,) when it was cast, in days, NaN unknown."""
 
     @cached_property
     def alone(self) -> Comparisons:
@@ -112,19 +126,21 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
     for group in _candidates(votes):
         crowd = _opinions(votes, group)
         for _ in range(_FOLDS):
-            stays = group & (_ratio(_told(votes, group, crowd, ~votes.kept_back)) >= 0.0)
+            stays = group & _told(votes, group, crowd, ~votes.kept_back).goes_along
             if np.count_nonzero(stays) < 2 or np.array_equal(stays, group):
                 break
             group = stays
         told = _told(votes, group, crowd, votes.kept_back)
         total = float(_ratio(told.together(group), _WORTH * np.count_nonzero(group) ** 0.5)[0])
+        if told.together(group).n[0] >= FEWEST_VOTES and total > _AS_ONE:
+            total += _beside(votes, group)
         if np.count_nonzero(group) > 1 and total > max(best, _EVIDENCE):
             best, found = total, group
     if found.any():
         # Whoever goes along with them on such votes as they do is one of them.
         whole = np.ones(votes.rows.n_rows, np.bool_)
         told = _told(votes, found, _opinions(votes, found), whole, everybody=True)
-        more = found | (votes.able & (_ratio(told) > _JOINS))
+        more = found | (votes.able & (told.n >= _KNOWN) & told.goes_along)
         if 2 * np.count_nonzero(more) <= np.count_nonzero(votes.able):
             found = more
     return found, best
@@ -140,6 +156,11 @@ class _Told:
     """(n_people,) those that go against it."""
     expected: Floats
     """(n_people,) those that people of one taste would cast against it."""
+
+    @property
+    def goes_along(self) -> Mask:
+        """(n_people,) who goes against it no oftener than a member does."""
+        return (_ratio(self) >= _STAYS) | (self.against < _HARDLY * self.n)
 
     def together(self, group: Mask) -> _Told:
         """Return the sums over a group, as of one person."""
@@ -187,6 +208,44 @@ def _apart(along: Floats, able: Mask) -> Iterator[Mask]:
     for group in (*beyond, upper, lower):
         if 2 <= np.count_nonzero(group) <= 0.5 * np.count_nonzero(able):
             yield group
+
+
+def _beside(votes: Departures, group: Mask) -> float:
+    """What else speaks for acting together: the items they vote on, the time they take, and when.
+
+    People of one taste are shown what everybody is shown; people who push vote on what they push,
+    often fast, and often all at once.
+    """
+    rows, decided = votes.rows, votes.decided
+    mine = np.append(group, False)[votes.person]
+    n = rows.n_items
+
+    def ends(which: Mask, sign: float = 1.0) -> Floats:
+        won = np.bincount(rows.winner[which], minlength=n)
+        return np.asarray(won + sign * np.bincount(rows.loser[which], minlength=n), np.float64)
+
+    first = decided & mine & ~votes.kept_back
+    leaning = np.abs(ends(first, -1.0)) / (ends(first) + _FEW)
+    pushed = np.argsort(-leaning, kind="stable")[: max(n // _PART, 1)]
+    seen, usual = ends(decided & mine & votes.kept_back), ends(decided & ~mine)
+    found = 0.0
+    if seen.sum() and usual.sum():
+        share, expected = seen[pushed].sum() / seen.sum(), usual[pushed].sum() / usual.sum()
+        more = share * np.log(share / max(expected, 1e-9)) if share > 0 else 0.0
+        more += (1.0 - share) * np.log(max(1.0 - share, 1e-9) / max(1.0 - expected, 1e-9))
+        if share >= _OFTENER * expected and seen.sum() * more > _SURELY:
+            found += _ON_FEW_ITEMS
+    if votes.seconds is not None:
+        own, others = votes.seconds[decided & mine], votes.seconds[decided & ~mine]
+        if min(np.isfinite(own).sum(), np.isfinite(others).sum()) >= _KNOWN:
+            found += _FAST * bool(np.nanmedian(own) < 0.5 * np.nanmedian(others))
+    if votes.moments is not None:
+        own, others = votes.moments[decided & mine], votes.moments[decided & ~mine]
+        own, others = own[np.isfinite(own)], others[np.isfinite(others)]
+        if min(own.size, others.size) >= _KNOWN:
+            start, end = np.quantile(own, [0.05, 0.95])
+            found += _AT_ONCE * bool(np.mean((others >= start) & (others <= end)) < 0.1)
+    return found
 
 
 def _opinions(votes: Departures, group: Mask) -> tuple[Floats, Floats]:

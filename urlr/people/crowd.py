@@ -391,6 +391,8 @@ class _Judge:
             fit=crowd.fit,
             error_rate=np.where(crowd.turned, 1.0 - crowd.error_rate, crowd.error_rate),
             able=able(crowd) & (crowd.group == 0),
+            seconds=ballots.seconds,
+            moments=ballots.moments,
         )
 
     def _consensus(self, crowd: Crowd) -> tuple[Crowd, Floats]:
