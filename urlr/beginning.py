@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from urlr.arrays import Floats, Mask, Progress, no_progress
 from urlr.ballots import Ballots
 from urlr.item_effects import item_variance, score_variance, tuned_variance
 from urlr.logistic import Comparisons, Penalties, logistic_fit
-from urlr.people.crowd import Crowd, crowd_of
+from urlr.people.crowd import Crowd, crowd_of, equal_say
 from urlr.people.errors import calibration
 from urlr.prior import PriorSpace
 from urlr.robust import Standing
@@ -31,6 +32,10 @@ _SHRINK = 0.4
 _LEAST_VARIANCE = 1e-3
 _FIRST_VARIANCE = 2.0
 """Of scores without features, while people are judged."""
+_LARGE = 5_000_000
+"""Numbers in the features from which on people are judged by one column made of them."""
+_ROUGHLY, _OF_COLUMN = 1e-3, 0.1
+"""Tolerance of the fit that makes it, and the ridge on it."""
 _OTHERWISE = 1.0
 """Change of the logarithm of the ridge from which on people are judged once more."""
 _ENOUGH, _PEOPLE = 50, 5
@@ -86,6 +91,7 @@ def begin(
     settings: FitSettings,
     seed: int,
     *,
+    features: Floats | None = None,
     ridge: float | None = None,
     progress: Progress = no_progress,
 ) -> Begun:
@@ -95,15 +101,18 @@ def begin(
     ----------
     values
         (n_items, n_columns) raw features of the compared items.
+    features
+        (n_items, n_features) what the map makes of them, if that is known.
     ridge
         The map and the ridge have been chosen before: take them as they are.
     """
     if not settings.annotator_rates:
         ballots = ballots.nameless()
     tuned, known, trusted = None, ridge, 1.0
-    features = mapped(feature_map, values)
+    if features is None:
+        features = mapped(feature_map, values)
     if feature_map is not None and known is None:
-        feature_map, features, tuned = _chosen_space(feature_map, values, ballots, seed, progress)
+        feature_map, features, tuned = _chosen_space(feature_map, features, ballots, seed, progress)
         known = None if tuned is None else tuned.ridge
     if settings.ridge != "tuned":
         known = float(settings.ridge)
@@ -115,7 +124,7 @@ def begin(
     if feature_map is not None:
         ranking = _with_items(search, rows, ballots.weight, settings)
     judged = partial(
-        crowd_of,
+        _crowd_by_features,
         ballots,
         features,
         sides=settings.left_right,
@@ -147,6 +156,29 @@ def begin(
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
+
+
+def _crowd_by_features(
+    ballots: Ballots, features: Floats, penalties: Penalties, **settings: Any
+) -> Crowd:
+    """Judge the people; by one column where features are many numbers: what all of them say.
+
+    The many fits that people are judged by then take the time of fits without features. What the
+    column does not say of an item, its votes do.
+    """
+    if features.size <= _LARGE:
+        return crowd_of(ballots, features, penalties, **settings)
+    rows = replace(ballots.rows, features=features)
+    plain = logistic_fit(rows, equal_say(ballots), penalties, tolerance=_ROUGHLY)
+    said = features @ plain.coefficients
+    scale = max(float(said.std()), 1e-12)
+    column = np.ascontiguousarray((said / scale)[:, None])
+    crowd = crowd_of(ballots, column, replace(penalties, features=_OF_COLUMN), **settings)
+    tastes = replace(
+        crowd.tastes,
+        coefficients=(plain.coefficients / scale)[:, None] @ crowd.tastes.coefficients,
+    )
+    return replace(crowd, rows=replace(crowd.rows, features=features), tastes=tastes, fit=None)
 
 
 def _tuned_again(
@@ -194,7 +226,7 @@ def _variance_of_scores(
 
 
 def _chosen_space(
-    feature_map: FeatureMap, values: Floats, ballots: Ballots, seed: int, progress: Progress
+    feature_map: FeatureMap, features: Floats, ballots: Ballots, seed: int, progress: Progress
 ) -> tuple[FeatureMap, Floats, Tuned | None]:
     """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
 
@@ -202,27 +234,25 @@ def _chosen_space(
     not much is lost. None of it only if clearly better, by two standard errors of the difference.
     """
 
-    def tried(space: FeatureMap, near: float | None) -> tuple[FeatureMap, Floats, Tuned | None]:
-        features = mapped(space, values)
-        rows = replace(ballots.rows, features=features)
+    def tried(mapped: Floats, near: float | None) -> Tuned | None:
+        rows = replace(ballots.rows, features=mapped)
         rng = np.random.default_rng(seed)
-        tuned = tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, progress=progress)
-        return space, features, tuned
+        return tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, progress=progress)
 
-    best = tried(feature_map, None)
-    first = best[2]
-    if first is None or not is_curved(feature_map):
-        return best
+    best = found = tried(features, None)
     *before, prior = feature_map.steps
+    if best is None or found is None or not is_curved(feature_map):
+        return feature_map, features, best
     assert isinstance(prior, PriorSpace)
-    found = first
-    little = tried(replace(feature_map, steps=(*before, prior.bending_less(_LITTLE))), first.ridge)
-    if little[2] is not None and little[2].loss < found.loss:
-        best, found = little, little[2]
-    straight = tried(replace(feature_map, steps=(*before, prior.straight())), found.ridge)
-    if straight[2] is not None:
-        losses = [one.losses(ballots.rows, ballots.weight) for one in (found, straight[2])]
+    chosen, kept = feature_map, features
+    little = prior.less_bent(features, _LITTLE)
+    if (other := tried(little, best.ridge)) is not None and other.loss < best.loss:
+        chosen = replace(feature_map, steps=(*before, prior.bending_less(_LITTLE)))
+        kept, found = little, other
+    plain = prior.less_bent(features, 0.0)
+    if (other := tried(plain, found.ridge)) is not None:
+        losses = [one.losses(ballots.rows, ballots.weight) for one in (found, other)]
         gain = (losses[0] - losses[1])[found.judged]
         if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
-            return straight
-    return best
+            return replace(feature_map, steps=(*before, prior.straight())), plain, other
+    return chosen, kept, found

@@ -69,7 +69,9 @@ def default_ranker(
     if ballots.n_odd_sides:
         remarks.append(Finding("warning", message("odd_sides", count=ballots.n_odd_sides)))
     seed = int(fold_rng.integers(2**32))
-    begun = begin(ballots, feature_map, values, settings, seed, progress=progress)
+    begun = begin(
+        ballots, feature_map, values, settings, seed, features=features, progress=progress
+    )
     crowd, turned = begun.crowd, begun.turned
     feature_map, features, tuned = begun.feature_map, begun.features, begun.tuned
     if begun.standing.counted.any() and not begun.standing.margin.any():
@@ -90,8 +92,13 @@ def default_ranker(
     items, every = graph.items, features
     if table is not None and feature_map is not None:
         items = table.items
-        every = mapped(feature_map, feature_map.select(table))
     compared = positions(items, graph.items)
+    if table is not None and feature_map is not None:
+        if len(items) == graph.n_items:
+            every = np.empty_like(features)
+            every[compared] = features
+        else:
+            every = mapped(feature_map, feature_map.select(table))
     scores = every @ model.fit.coefficients
     scores[compared] += model.fit.effects
     n_replicates = settings.replicates

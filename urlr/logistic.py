@@ -9,6 +9,7 @@ penalties are the logarithms of normal priors on beta and u.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -256,6 +257,19 @@ def logistic_fit(
     )
 
 
+_squared: list[tuple[weakref.ref[Floats], Floats]] = []
+"""The last features asked about, with the mean squares of their columns."""
+
+
+def _mean_squares(features: Floats) -> Floats:
+    """(n_features,) computed once for the many fits to the same features."""
+    if _squared and _squared[0][0]() is features:
+        return _squared[0][1]
+    found = np.einsum("nd,nd->d", features, features) / max(len(features), 1)
+    _squared[:] = [(weakref.ref(features), found)]
+    return np.asarray(found)
+
+
 def influence(
     rows: Comparisons,
     weight: Floats,
@@ -313,7 +327,8 @@ class _Problem:
         self.d = d
         touched = rows.degree(weight if rows.loading is None else weight * np.abs(rows.loading))
         reach = np.empty(d + n + 1)
-        reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(touched @ rows.features**2, 1e-12))
+        squares = float(touched.sum()) * _mean_squares(rows.features)
+        reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(squares, 1e-12))
         reach[d:-1] = np.maximum(touched, 1e-12)
         reach[-1] = max(float(weight @ np.abs(rows.side)), 1e-12)
         self.reach = np.maximum(reach, 1e-3 * float(reach[d:-1].max(initial=0.0)))

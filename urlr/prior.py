@@ -112,6 +112,14 @@ class PriorSpace:
             offset=self.offset * bent,
         )
 
+    def less_bent(self, mapped: Floats, share: float) -> Floats:
+        """What `bending_less`, or `straight` for a share of 0, maps to, from what this maps to."""
+        n = self.directions.shape[1]
+        straight = mapped[:, :n] * np.sqrt((1.0 - share) / (1.0 - BENT))
+        if share == 0:
+            return np.ascontiguousarray(straight)
+        return np.hstack([straight, mapped[:, n:] * np.sqrt(share / BENT)])
+
     def straight(self) -> PriorSpace:
         """Return the space without the kernel."""
         if len(self.landmarks) == 0:

@@ -14,6 +14,8 @@ _RIDGES = np.logspace(3, -1.5, 10)
 """From scores that hardly differ (standard deviation 0.03 in log-odds) to 6."""
 _FEWEST = 30
 """Decided votes left out below which chance would choose the ridge."""
+_MOST_VOTES = 200_000
+"""Votes drawn at random, where there are more, that ridges are tried on."""
 _PATIENCE = 2
 """Smaller ridges are not tried after this many in a row that predict worse."""
 
@@ -69,6 +71,10 @@ def tuned_ridge_of(
     None when no fold leaves votes on both sides, or all of them too few to tell ridges apart.
     """
     fold = rng.permutation(rows.n_items) % min(_FOLDS, rows.n_items)
+    every, say = rows, weight
+    if rows.n_rows > _MOST_VOTES:
+        some = np.sort(rng.choice(rows.n_rows, _MOST_VOTES, replace=False))
+        rows, weight = rows.taken(some), weight[some]
     folds = _folds(rows, weight, fold)
     if not folds:
         return None
@@ -91,7 +97,10 @@ def tuned_ridge_of(
             worse += 1
             if worse > _PATIENCE:
                 break
-    return best
+    if best is None or every is rows:
+        return best
+    held = np.logical_or.reduce([one.held for one in _folds(every, say, fold)])
+    return replace(best.weighed(every, say), judged=held & (say > 0))
 
 
 @dataclass(frozen=True, slots=True)
