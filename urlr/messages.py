@@ -324,10 +324,6 @@ MESSAGES = {
         "{count:# vote names an|votes name an} annotator by neither text nor a whole number; they "
         "count as nameless."
     ),
-    "people_contradict_each_other": (
-        "People contradict each other so much that half of the votes would have to be read the "
-        "other way round, which was not done. Look at the annotators before trusting this."
-    ),
     "no_better_than_chance": (
         "Votes {held_out} left out of the fit are foretold no better than by chance, so nobody "
         "could be judged by the others. Look at the votes before trusting this."

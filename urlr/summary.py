@@ -121,6 +121,8 @@ def _pruned_votes(ranker: Ranker) -> str:
     counted = facts.rows["used"] + facts.rows["ties"]
     automatic = ranker.settings.prune == "auto"
     set_aside = facts.n_pruned_votes - facts.n_turned_votes
+    if ranker.settings.coordination == "drop":
+        set_aside -= facts.n_together_votes
     said = [message("summary_nothing_aside")]
     if set_aside:
         share = set_aside / counted

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtri
-from scipy.stats import kendalltau
 
 from urlr.arrays import Floats, Ints, Mask
 from urlr.ids import positions
+from urlr.metrics import kendall_tau_b
 from urlr.people.crowd import Crowd
 from urlr.people.errors import TYPICAL
 
@@ -223,7 +223,7 @@ def taste_table(voters: Voters, scores: Floats, items: pd.Index[Any]) -> pd.Data
                 "n_people": n_mine,
                 "share": n_mine / max(int(np.count_nonzero(voters.counted)), 1),
                 "n_votes": int(voters.n_votes[mine].sum()),
-                "tau": float(kendalltau(scores, scores + moved).statistic),
+                "tau": kendall_tau_b(scores, scores + moved),
                 "sure": float(np.sqrt(centre @ np.linalg.solve(spread, centre))),
                 "up": tuple(items[order[moved[order] > 0][:_NAMED]].tolist()),
                 "down": tuple(items[order[::-1][moved[order[::-1]] < 0][:_NAMED]].tolist()),

@@ -14,8 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
-from scipy.stats import chi2
+from scipy.special import gammaincinv, ndtr
 
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import ArgumentError
@@ -260,7 +259,7 @@ def _other_taste(crowd: Crowd) -> Mask:
     own = np.bincount(who, crowd.own_taste[named] ** 2, n)
     consensus = np.bincount(who, crowd.margin[named] ** 2, n)
     material = (own >= _MATERIAL**2 * consensus) & ~_flat(crowd)[:n]
-    return np.asarray((far > chi2.ppf(_APART, tastes.n)) & material)
+    return np.asarray((far > 2.0 * gammaincinv(tastes.n / 2.0, _APART)) & material)
 
 
 def _own_consistency(crowd: Crowd, of: Reliability) -> Floats:
