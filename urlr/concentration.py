@@ -129,7 +129,7 @@ def concentration(
         crowd = _crowd_of(ballots_of(votes))
     ballots = crowd.ballots
     seen = _Seen.of(crowd)
-    people_found, of = _by_person(ballots, seen)
+    people_found, of = _by_person(ballots, seen, level)
     looked = (
         people_found,
         _by_item(ballots, seen, votes.items, of),
@@ -230,7 +230,7 @@ def _words(kind: Kind, name: Any, n_contrary: int, expected: float, n_all: int) 
     return message("contrary_time", when=name, of_all=of_all, usual=usual)
 
 
-def _by_person(ballots: Ballots, seen: _Seen) -> tuple[_Places, Reliability]:
+def _by_person(ballots: Ballots, seen: _Seen, level: float) -> tuple[_Places, Reliability]:
     """Everybody beside a typical person on the same pairs."""
     names = ballots.names
     rows, person = _votes_of_people(ballots, seen)
@@ -240,7 +240,7 @@ def _by_person(ballots: Ballots, seen: _Seen) -> tuple[_Places, Reliability]:
     margin, n = seen.margin[rows], len(names)
     of = reliability(tallied(margin, person, n))
     n_votes = sums(person, np.ones(person.size), n)
-    able = (n_votes >= FEWEST_VOTES) & (of.p_smallest <= LEVEL)
+    able = (n_votes >= FEWEST_VOTES) & (of.p_smallest <= level)
     expected = sums(person, 0.5 - 0.5 * of.typical.contrast(np.abs(margin)), n)
     places = _Places(
         "person",

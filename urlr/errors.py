@@ -29,6 +29,10 @@ class UrlrError(Exception):
         return self.sentence.fields
 
 
+class NotKept(UrlrError, AttributeError):  # noqa: N818 (what it says, not that it is an error)
+    """A model has no such thing: it is from a file, or of the paper's method; see `hasattr`."""
+
+
 class VoteError(UrlrError):
     """The votes cannot be used, or the answer they would give is meaningless."""
 

@@ -151,6 +151,22 @@ class Metric:
         lean = float(curvature @ rows.side**2) + penalties.lean
         return Metric(penalties, features, degree, own, factor, lean)
 
+    def at(self, penalties: Penalties) -> Metric | None:
+        """Return the same for another ridge on the features; None where it must be made anew."""
+        if penalties == self.penalties:
+            return self
+        if penalties.has_items or self.penalties.has_items or penalties.lean != self.penalties.lean:
+            return None
+        if len(self.factor) == 0:
+            return replace(self, penalties=penalties)
+        schur = self.factor @ self.factor.T
+        schur[np.diag_indices(len(schur))] += penalties.features - self.penalties.features
+        try:
+            factor = linalg.cholesky(schur, lower=True, check_finite=False)
+        except linalg.LinAlgError:  # a smaller ridge than rounding lets through
+            return None
+        return replace(self, penalties=penalties, factor=factor)
+
     def solve(self, right: Floats) -> Floats:
         """Multiply by the inverse."""
         d = self.features.shape[1]
@@ -229,8 +245,8 @@ def logistic_fit(
         point[:d], point[-1] = start.coefficients, start.lean
         if penalties.has_items:
             point[d:-1] = start.effects
-        if start.metric is not None and start.metric.penalties == penalties:
-            metric = start.metric
+        if start.metric is not None and len(start.metric.factor) == d:
+            metric = start.metric.at(penalties)
     gradient = problem.gradient(point)
     for _ in range(_NEWTON_STEPS):
         size = problem.size(gradient)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
-from urlr.errors import ArgumentError, FeatureError, UrlrError
+from urlr.errors import ArgumentError, FeatureError, NotKept
 from urlr.features import feature_table
 from urlr.graph import ComparisonGraph
-from urlr.ids import positions
+from urlr.ids import positions, shown
 from urlr.messages import message
 from urlr.people.prediction import Voters, ends, known_people, taste_table
 from urlr.resampling import Intervals, ranks_of
@@ -89,7 +89,7 @@ class Facts:
     """Share of what people say that they agree on, the rest being taste; None without names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranker:
     """A ranking function with the items it ranked and the facts of its making."""
 
@@ -114,6 +114,26 @@ class Ranker:
     voters: Voters | None = None
     """What predictions need of the people; None in the paper's method, and in older files."""
 
+    def __repr__(self) -> str:
+        first = ", ".join(shown(one) for one in self.scores["item"].head(3))
+        features = "no features" if self.feature_map is None else "features"
+        n_votes = self.facts.rows["used"] + self.facts.rows["ties"]
+        return (
+            f"Ranker({self.settings.method}, {len(self.scores):,} items, {features}, "
+            f"{n_votes:,} votes; first: {first})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same model: what a file of them would hold."""
+        from urlr.model_file import model_bytes
+
+        if not isinstance(other, Ranker):
+            return NotImplemented
+        return self is other or model_bytes(self) == model_bytes(other)
+
+    def __hash__(self) -> int:
+        return hash((len(self.scores), self.facts.rows["read"]))
+
     @property
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order.
@@ -127,7 +147,7 @@ class Ranker:
         method); reason: why it was pruned or does not count.
         """
         if self.evidence is None:
-            raise UrlrError(message("no_verdicts_in_file"))
+            raise NotKept(message("no_verdicts_in_file"))
         return self.evidence.verdicts()
 
     @property
@@ -137,7 +157,7 @@ class Ranker:
         No rows where the votes do not say who cast them.
         """
         if self.people is None:
-            raise UrlrError(
+            raise NotKept(
                 message("no_annotators_in_file")
                 if self.evidence is None
                 else message("no_annotators_in_paper")
@@ -219,7 +239,7 @@ class Ranker:
 
     def _known_voters(self) -> Voters:
         if self.voters is None:
-            raise UrlrError(message("no_voters_in_model"))
+            raise NotKept(message("no_voters_in_model"))
         return self.voters
 
     def _place(self, annotator: Any, taste: int | None) -> tuple[Voters, Floats]:

@@ -7,6 +7,7 @@ from refusals import refused
 
 import urlr
 from tests.quality.attacks import honest
+from urlr.concentration import concentration
 from urlr.errors import VoteError
 from urlr.messages import message
 
@@ -117,3 +118,39 @@ def test_people_with_too_few_votes_are_said_first():
     n = ranker.facts.n_annotators
     few = message("summary_few_judged", count=n - ranker.facts.n_judged, n_people=n)
     assert ranker.summary().startswith(few)
+
+
+# ------------------------------------------------------------------ an object to work with
+
+
+def test_a_ranker_is_shown_in_a_line_and_compared_by_what_it_is(tmp_path):
+    crowd = honest(2)
+    ranker = urlr.fit(crowd.votes.head(2000), crowd.features, replicates=0)
+    assert repr(ranker).startswith("Ranker(robust, 100 items, features, 2,000 votes; first: i")
+    assert len(repr(ranker)) < 120
+    ranker.save(tmp_path / "model.npz")
+    assert urlr.load(tmp_path / "model.npz") == ranker
+    other = urlr.fit(crowd.votes.tail(2000), crowd.features, replicates=0)
+    assert ranker != other
+    assert ranker != "a ranker"
+    assert len({ranker, urlr.load(tmp_path / "model.npz"), other}) == 2
+
+
+def test_what_a_model_does_not_keep_is_no_attribute_of_it(tmp_path):
+    crowd = honest(2)
+    paper = urlr.fit(crowd.votes.head(500), crowd.features, method="paper", prune=0.1)
+    assert not hasattr(paper, "annotators")
+    assert not hasattr(paper, "tastes")
+    ranker = urlr.fit(crowd.votes.head(500), replicates=0)
+    ranker.save(tmp_path / "model.npz")
+    loaded = urlr.load(tmp_path / "model.npz")
+    assert hasattr(ranker, "verdicts")
+    assert not hasattr(loaded, "verdicts")
+    assert hasattr(loaded, "tastes")
+
+
+def test_the_level_of_concentration_is_the_level_asked_for():
+    """Who casts so few votes that nothing could show it at .05 is not looked at there."""
+    votes = urlr.vote_table(honest(1).votes.head(450).drop(columns="left"))
+    strict, lax = (concentration(votes, level=level).n_tests for level in (1e-4, 0.2))
+    assert strict < lax
