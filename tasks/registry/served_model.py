@@ -45,7 +45,10 @@ SCHEMA = 1
 
 _PROGRAM = "served_ranker.py"
 _FOR_MLFLOW = {
-    f"model/{_PROGRAM}": {"f858f4f2227af150d1355d709cf098cd6019bb3c05282b0972f4f8f87fa2cd4c"},
+    f"model/{_PROGRAM}": {
+        "f858f4f2227af150d1355d709cf098cd6019bb3c05282b0972f4f8f87fa2cd4c",
+        "77cecea0f5a36ccae98062b2235b848632a5e4a9b2867e0c5f4e75186402d951",
+    },
     "model/MLmodel": {"b0ea1b4896194881abf4502937ec6e17ee8e553c8ef7b7b38b73293e5881b39b"},
     "model/requirements.txt": {"a04244bef166f2b5d7cb24f6c6e05012e9d592c06c253855cbfae55b5ea5eb0a"},
     "model/python_env.yaml": {"3d1ac31d0256adf1acbce1cd72585efbefeace4f9b592d14078805b423785b96"},
@@ -65,7 +68,9 @@ them: other processors add in another order. The bytes of the model are the same
 _SERVED = '''\
 """Serves a ranking of urlr: a table with a column `item`, and features, in; item and score out.
 
-A model without features knows the items that were compared; any other item scores NaN.
+A model without features knows the items that were compared; any other item scores NaN. A table of
+pairs, with columns `item_a` and `item_b`, gets the chance that somebody new prefers item_a; with a
+column `annotator`, that this person does.
 """
 
 from typing import Any
@@ -85,6 +90,11 @@ class ServedRanker(PythonModel):
         self.ranker = urlr.load(context.artifacts["model"])
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
+        if {"item_a", "item_b"} <= set(model_input):
+            a, b = (model_input[name].to_numpy() for name in ("item_a", "item_b"))
+            who = model_input["annotator"].to_numpy() if "annotator" in model_input else None
+            chance = self.ranker.probability(a, b, annotator=who)
+            return pd.DataFrame({"item_a": a, "item_b": b, "probability": chance})
         if self.ranker.feature_map is not None:
             return self.ranker.score(model_input).reset_index()
         if "item" not in model_input:

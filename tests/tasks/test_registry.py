@@ -269,6 +269,13 @@ def test_the_champion_is_served_where_only_mlflow_and_urlr_are(
     known = fitted(0, features=False)[0].scores.set_index("item")["score"]
     assert list(looked_up[known.index]) == list(known)
     assert np.isnan(looked_up["never seen"])
+    pairs = frame[["item"]].rename(columns={"item": "item_a"}).assign(item_b=frame["item"].iloc[0])
+    pairs.to_parquet(tmp_path / "pairs.parquet")
+    done = run(SERVE, tmp_path / "pairs.parquet", *wanted[:3])
+    assert done.returncode == 0, done.stderr
+    chance = pd.read_parquet(tmp_path / "0.parquet")["probability"].to_numpy()
+    np.testing.assert_array_equal(chance, ranker.probability(pairs["item_a"], pairs["item_b"]))
+    assert (chance[0], np.isnan(chance[-1])) == (0.5, True)
 
 
 @pytest.mark.full
