@@ -1283,6 +1283,10 @@ MESSAGES = {
         "{best}."
     ),
     "by_people": " by {count:# person|people}",
+    "taste_in_words": (
+        "{count:# person puts|people put} {up:some 5} higher than the consensus does, and "
+        "{down:some 5} lower"
+    ),
     "votes_set_aside": "{count:# vote is|votes are} set aside",
     "votes_read_otherwise": "{count:# vote is|votes are} read the other way round",
     "no_vote_set_aside": "No vote is set aside",

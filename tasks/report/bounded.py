@@ -76,6 +76,7 @@ class Tables:
         """Items and people that the page names outside of its lists of votes."""
         data, groups = self.data, self.data.concentration.groups
         items = [place for one in groups for place in (*one.items_up, *one.items_down)]
+        items += [place for one in data.tastes for place in one.top]
         items += [] if data.moves is None else data.moves.item[:_MOST_MOVES]
         items += [] if data.explorer is None else [k for row in data.explorer.top for k in row]
         return items, [place for one in groups for place in one.people]

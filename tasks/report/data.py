@@ -196,6 +196,21 @@ class Concentration:
 
 
 @dataclass(frozen=True, slots=True)
+class Taste:
+    """People who differ from the consensus alike."""
+
+    n_people: int
+    share: float
+    """Of the people who can be judged."""
+    n_votes: int
+    tau: float
+    """Kendall's, between its ranking and the consensus."""
+    top: Positions
+    """The first ten by its ranking."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class SelfTest:
     """How well votes that were flipped on purpose, in a copy, are found."""
 
@@ -285,6 +300,8 @@ class AttributePage:
     self_test: SelfTest | None
     diagnostics: Diagnostics
     moves: Moves | None = None
+    tastes: tuple[Taste, ...] = ()
+    """Groups of people of a taste of their own, the largest first."""
     n_listed: int = 0
     """Votes in the list of suspicious ones."""
     n_per_part: int = 0

@@ -38,6 +38,7 @@ from tasks.report.data import (
     Items,
     Moves,
     SelfTest,
+    Taste,
 )
 from tasks.report.earlier import Earlier
 from tasks.split import Split
@@ -58,6 +59,7 @@ from urlr.votes import VoteTable
 
 _RESIDUAL_BINS = 20
 _COMPONENTS = 10
+_MOST_TASTES = 4
 _VOTE_BINS = 20
 
 
@@ -123,11 +125,32 @@ def page_of(fitted: Fitted) -> AttributePage:
         no_self_test=no_test,
         diagnostics=_diagnostics(fitted),
         moves=None if before is None else _moves(ranker, before),
+        tastes=_tastes(ranker),
         n_listed=len(listed.votes),
         n_in_order=listed.n_in_order,
         n_per_part=max(len(listed.votes), 1),
         votes=votes,
     )
+
+
+def _tastes(ranker: Ranker) -> tuple[Taste, ...]:
+    """The ranking by each taste beside the consensus."""
+    if ranker.voters is None:
+        return ()
+    scores = ranker.scores["score"].to_numpy(np.float64)
+    found = []
+    tastes: list[dict[str, Any]] = ranker.tastes.head(_MOST_TASTES).to_dict("records")  # type: ignore[assignment]
+    for one in tastes:
+        moved = scores + ranker.voters.items @ ranker.voters.centre(one["taste"])
+        words = message(
+            "taste_in_words",
+            count=one["n_people"],
+            up=[shown(item) for item in one["up"]],
+            down=[shown(item) for item in one["down"]],
+        )
+        top = counts(np.argsort(-moved, kind="stable")[:10])
+        found.append(Taste(one["n_people"], one["share"], one["n_votes"], one["tau"], top, words))
+    return tuple(found)
 
 
 def _sentence(fitted: Fitted, n_people: int) -> Sentence:

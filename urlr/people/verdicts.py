@@ -21,6 +21,7 @@ from urlr.errors import ArgumentError
 from urlr.messages import message
 from urlr.people.crowd import FEWEST_VOTES, REVERSED, Crowd
 from urlr.people.dependence import agreement_with_oneself
+from urlr.people.directions import departures, folds_of_votes, leading
 from urlr.people.poisson_binomial import sums
 from urlr.people.reliability import Reliability, reliability, tallied
 
@@ -58,6 +59,8 @@ _MATERIAL = 0.3
 """And how large that taste is beside the consensus, as a share of its margins."""
 _FLAT = 0.5
 """Of the square of the consensus' margins: a taste that leaves less of them is none."""
+_DIRECTIONS = 2
+"""Directions of common departures that are looked at."""
 _NEAR = 2.5
 """A verdict is borderline if at a level so many times higher, or lower, it would be another."""
 _Z = 1.6448536269514722
@@ -180,7 +183,7 @@ def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
     p_sided = np.where(sided, _sidedness(crowd), 1.0)
     q_low, q_sided = q_values(of.p_value, able), q_values(p_sided, sided)
 
-    consistent = _own_consistency(crowd, of)
+    consistent = _consistency(crowd, of)
     guesses = of.worthy <= _GUESSER
     low, one_sided = q_low <= level, q_sided <= _SIDED_LEVEL * level
     apart = _other_taste(crowd) & enough & ~crowd.reversed
@@ -262,23 +265,37 @@ def _other_taste(crowd: Crowd) -> Mask:
     return np.asarray((far > 2.0 * gammaincinv(tastes.n / 2.0, _APART)) & material)
 
 
-def _own_consistency(crowd: Crowd, of: Reliability) -> Floats:
-    """(n_people,) how far somebody's departures from the consensus agree with each other, in
-    standard deviations of what they would by chance.
+def _consistency(crowd: Crowd, of: Reliability) -> Floats:
+    """(n_people,) how far somebody's departures from the consensus are no accident, in standard
+    deviations of what they would be by chance: as they agree with each other, or with the
+    directions in which others depart, whichever is more.
     """
     ballots, n = crowd.ballots, len(crowd.ballots.names)
     rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
-    who, votes = ballots.annotator[rows], ballots.rows
-    expected = of.rho[who] * of.typical.contrast(crowd.margin[rows])
-    together, variance = agreement_with_oneself(
-        who,
-        votes.winner[rows],
-        votes.loser[rows],
-        0.5 + 0.5 * np.clip(expected, -0.98, 0.98),
-        n,
-        votes.n_items,
-    )
-    return np.asarray(together / np.sqrt(np.maximum(variance, 1e-12)))
+    who, n_items = ballots.annotator[rows], ballots.rows.n_items
+    winner, loser = ballots.rows.winner[rows], ballots.rows.loser[rows]
+    expected = np.clip(of.rho[who] * of.typical.contrast(crowd.margin[rows]), -0.98, 0.98)
+    chance = 0.5 + 0.5 * expected
+    own = agreement_with_oneself(who, winner, loser, chance, n, n_items)
+    found = own[0] / np.sqrt(np.maximum(own[1], 1e-12))
+    if min(n, n_items) <= _DIRECTIONS:
+        return np.asarray(found)
+    departure, variance = 1.0 - chance, chance * (1.0 - chance)
+    scale = 1.0 / np.sqrt(np.bincount(who, 2.0 * variance, n) + 1.0)
+    half = folds_of_votes(winner, loser, who, 2)
+    shared = np.zeros((_DIRECTIONS, n))
+    for held in (0, 1):  # whoever helped to make a direction is held against it by other votes
+        seen, test = half != held, half == held
+        table = departures(
+            who[seen], winner[seen], loser[seen], (departure * scale[who])[seen], n, n_items
+        )
+        people, _, items = leading(table, _DIRECTIONS)
+        for one in range(len(items)):
+            apart = (items[one][winner] - items[one][loser]) * np.sign(people[who, one])
+            together = np.bincount(who[test], (departure * apart)[test], n)
+            spread = np.bincount(who[test], (variance * apart**2)[test], n)
+            shared[one] += together / np.sqrt(2.0 * np.maximum(spread, 1e-12))
+    return np.asarray(np.maximum(found, shared.max(axis=0)))
 
 
 def q_values(p_values: Floats, tested: Mask) -> Floats:

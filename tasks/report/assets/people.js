@@ -92,7 +92,23 @@ function peopleSection() {
     ],
     rows: PEOPLE.verdict.map((_, place) => place), size: 25, find: "Search people", choices: { title: "Any verdict", of: verdictWord },
   });
+  section.append(...tastesPart());
   return section;
+}
+
+function tastesPart() {
+  if (!DATA.tastes.length) return [];
+  const first = ITEMS.rank.map((_, place) => place).slice(0, 10);
+  const columns = [["consensus", first, "what the person in the middle would say"], ...DATA.tastes.map((one, k) => [
+    "taste " + (k + 1), one.top, plural(one.n_people, "person", "people") + ", " + percent(one.share) + "; tau with the consensus " + number(one.tau, 2)])];
+  const row = (k) => element("tr", {}, element("td", { className: "number" }, String(k + 1)), ...columns.map(([, top]) => element("td", {}, k < top.length ? named(itemName(top[k]), 30) : "")));
+  const head = element("tr", {}, element("th", {}, "Rank"), ...columns.map(([title, , hint]) => element("th", {}, title, element("div", { className: "small soft" }, hint))));
+  return [
+    element("h3", {}, "Tastes, side by side"),
+    element("p", { className: "soft" }, "Groups of people who differ from the consensus alike. That is nothing to hold against anybody; their votes count."),
+    ...DATA.tastes.map((one, k) => element("p", { className: "small" }, "Taste " + (k + 1) + ": " + one.words + ".")),
+    element("table", { id: "tastes-table" }, element("thead", {}, head), element("tbody", {}, ...first.map((_, k) => row(k)))),
+  ];
 }
 
 function peoplePlot(order) {
