@@ -20,17 +20,17 @@ def summary_of(ranker: Ranker) -> str:
     if ranker.settings.method == "paper":
         lines += [_pruned_edges(ranker), *_features(ranker)]
     else:
-        lines[:0] = _first_of_all(ranker)
+        lines[:0] = said_first(ranker)
         lines += [_pruned_votes(ranker), *_groups(ranker), *_features(ranker), *_trust(ranker)]
         lines += [*_people(ranker), *_tastes(ranker)]
     lines.append(message("summary_top", best=_best(ranker)))
-    lines += _top(ranker)
+    lines += said_of_the_top(ranker)
     lines += [f"Warning: {text}" for text in facts.warnings]
     lines += [f"Note: {text}" for text in facts.notes]
     return "\n".join(lines)
 
 
-def _first_of_all(ranker: Ranker) -> list[str]:
+def said_first(ranker: Ranker) -> list[str]:
     """What decides whether the rest is worth reading."""
     facts = ranker.facts
     said: list[str] = []
@@ -42,7 +42,7 @@ def _first_of_all(ranker: Ranker) -> list[str]:
     return said
 
 
-def _top(ranker: Ranker) -> list[str]:
+def said_of_the_top(ranker: Ranker) -> list[str]:
     """What the first place and the first ten rest on."""
     facts = ranker.facts
     said: list[str] = []

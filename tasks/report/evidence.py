@@ -54,6 +54,7 @@ from urlr.moves import moved
 from urlr.self_test import self_test
 from urlr.sentence import Sentence
 from urlr.sufficiency import enough_votes
+from urlr.summary import said_first, said_of_the_top
 from urlr.verdicts import VERDICT_REASONS, LinkEvidence
 from urlr.votes import VoteTable
 
@@ -117,7 +118,9 @@ def page_of(fitted: Fitted) -> AttributePage:
         reasons=VERDICT_REASONS,
         n_pruned=ranker.facts.n_pruned_votes,
         n_turned=ranker.facts.n_turned_votes,
-        summary=_sentence(fitted, len(people.name)),
+        summary=" ".join(
+            [*said_first(ranker), _sentence(fitted, len(people.name)), *said_of_the_top(ranker)]
+        ),
         explorer=explorer,
         no_explorer=no_explorer,
         concentration=_concentration(found, ranker, people.name),

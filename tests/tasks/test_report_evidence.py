@@ -199,6 +199,9 @@ def test_the_page_and_the_summary_give_the_same_numbers(turned):
     one, page = turned
     n_aside = page.n_pruned - page.n_turned
     assert f"{n_aside:,} of 3,000 votes" in one.ranker.summary()
+    first = one.ranker.facts.first_rests_on
+    if first is not None and first[0] is not None:
+        assert f"First place rests on {first[0]:,} vote" in page.summary
     assert message("votes_set_aside", count=n_aside) in page.summary
     if page.n_turned:
         assert f"{page.n_turned:,} votes" in one.ranker.summary()
