@@ -7,7 +7,6 @@ second, which also found a damaged dump; after it PLAIN was rolled back from ver
 import sqlite3
 import tarfile
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +16,6 @@ from pipeline import Ran
 from registries import MLFLOW_WARNS
 from small_stores import BRIGHT, FEATURES, FEW, PLAIN, SMILING
 
-from tasks.discover import Discovery, Source, discover
 from tasks.names import encoded
 from tasks.read import table_of
 from tasks.registry import Registry
@@ -144,42 +142,8 @@ def test_its_reports_are_rebuilt(place, run):
 
 
 @pytest.fixture(scope="module")
-def untouched(new_bench) -> tuple[Bench, Ran]:
-    """A night on it whose votes are the same objects, as they are where copies keep their ETags."""
-    place = unpacked(new_bench())
-    last = night_of(place.store, SECOND).entries.values()
-    then = {key: tag for one in last for key, tag in (one.dumps | one.features).items()}
-
-    def as_then(found: tuple[Source, ...]) -> tuple[Source, ...]:
-        return tuple(replace(one, etag=then.get(one.key, one.etag)) for one in found)
-
-    def discovered(store: Store) -> Discovery:
-        found = discover(store)
-        known = [
-            replace(one, dumps=as_then(one.dumps), features=as_then(one.features))
-            for one in found.attributes
-        ]
-        return replace(found, attributes=tuple(known))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flows.night_start.discover", discovered)
-        return place, place.night()
-
-
-def test_a_night_with_nothing_new_leaves_everything_as_it_was(untouched):
-    """Also what was rolled back by hand."""
-    place, ran = untouched
-    assert (ran.code, ran.night.state) == (3, "Partial"), ran.out
-    assert ran.outcomes() == dict.fromkeys(VERSIONS, "unchanged") | {DAMAGED: "failed"}
-    assert not any(one.computed for one in ran.night.tonight())
-    assert {name: one.live for name, one in ran.night.entries.items() if one.live} == LIVE
-    assert place.champions() == LIVE
-    assert numbers(place.registry) == VERSIONS
-
-
-@pytest.fixture(scope="module")
 def copied(new_bench) -> tuple[Bench, Ran, Ran]:
-    """A night to which all votes are new objects, since they were unpacked, and one after it."""
+    """A night of another method, to which all votes are new objects besides, and one after it."""
     place = unpacked(new_bench())
     return place, place.night(), place.night()
 
