@@ -108,9 +108,10 @@ def _moments(frame: pd.DataFrame, place: Ints) -> Floats | None:
     column = frame["time"].iloc[place]
     if column.dtype.kind in "if":  # a number says neither since when nor in what unit
         return None
-    moments = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
-    days = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return np.asarray(days.to_numpy(np.float64, na_value=np.nan), np.float64)
+    moments = pd.Series(pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601"))
+    seconds = moments.dt.tz_localize(None).to_numpy("datetime64[s]")  # years of four digits fit
+    days = seconds.astype(np.float64) / 86_400.0
+    return np.where(np.isnat(seconds), np.nan, days)
 
 
 def names_of(votes: VoteTable) -> pd.Index[Any]:

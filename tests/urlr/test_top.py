@@ -7,6 +7,7 @@ from refusals import refused
 
 import urlr
 from tests.quality.attacks import honest
+from urlr.ballots import ballots_of
 from urlr.concentration import concentration
 from urlr.errors import VoteError
 from urlr.messages import message
@@ -154,3 +155,12 @@ def test_the_level_of_concentration_is_the_level_asked_for():
     votes = urlr.vote_table(honest(1).votes.head(450).drop(columns="left"))
     strict, lax = (concentration(votes, level=level).n_tests for level in (1e-4, 0.2))
     assert strict < lax
+
+
+def test_moments_of_any_year_and_none_are_read():
+    times = pd.Series(["2999-01-01T00:00:00Z", "2026-11-19 05:00:00+02:00", None, "no time"])
+    votes = votes_of(("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")).assign(time=times)
+    moments = ballots_of(urlr.vote_table(votes)).moments
+    assert np.isnan(moments[2:]).all()
+    assert moments[1] == pytest.approx(20776.125)
+    assert moments[0] > 375_000
