@@ -233,5 +233,7 @@ def test_a_signal_amid_a_night_ends_the_night_too(served_at, prefect_elsewhere, 
     assert_ended(serving.end(signal_sent=signal.SIGTERM))
     assert held_by(store, grace=0) is None
     begun = [one for one in asked(prefect_elsewhere, "flow_runs") if one["start_time"]]
-    [night] = [one for one in begun if one["parameters"] == {"store": store.url}]
-    assert night["state_name"] == "Cancelled"
+    # Where the machine is slow, the next night has begun before the first had anything to do.
+    states = {one["state_name"] for one in begun if one["parameters"] == {"store": store.url}}
+    assert "Cancelled" in states
+    assert not states & {"Running", "Pending"}
