@@ -54,7 +54,7 @@ def opened(made, browser_page) -> Page:
 
 def test_no_file_is_large(made):
     sizes = {path.name: path.stat().st_size for path in made.folder.iterdir()}
-    assert 20 < len(sizes) < 30
+    assert len(sizes) == 24
     assert max(sizes.values()) < LARGEST
 
 
