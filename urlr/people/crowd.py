@@ -109,11 +109,6 @@ class Crowd:
         return self.apart & (self.coordination == "drop")
 
     @property
-    def changed(self) -> bool:
-        """Whether there is anything that a plain fit does not know."""
-        return bool((self.group > 0).any() or self.turned.any() or self.tastes.n)
-
-    @property
     def is_turned(self) -> Mask:
         """(n_rows,) votes that are read the other way round."""
         return np.append(self.turned, False)[self.ballots.annotator] & ~self.ballots.tie
