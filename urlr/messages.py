@@ -378,6 +378,9 @@ MESSAGES = {
         "this model knows nothing of people: it is the paper's, or from a file of an older "
         "version; fit it again with the default method."
     ),
+    "unlike_lengths": (
+        "a, b and annotator have {sizes:some} entries; give one for each pair, or one for all."
+    ),
     "annotator_or_taste": "give annotator or taste, not both.",
     "unknown_taste": (
         "there is no taste {taste}: this model has {n_tastes:,}, and 0 is the consensus; see "
@@ -572,7 +575,7 @@ MESSAGES = {
         "they say. Look at the tastes instead."
     ),
     "summary_few_judged": (
-        "{count:,} of {n_people:# person|people} have too few votes to be judged."
+        "{count:,} of {n_people:# person|people} cast too few votes to be judged."
     ),
     "summary_together": (
         "{count:# group} of people who act together ({n_people:# person|people}, "

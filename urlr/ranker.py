@@ -218,6 +218,9 @@ class Ranker:
         """
         voters = self._known_voters()
         single = np.ndim(a) == 0 and np.ndim(b) == 0
+        sizes = {np.size(one) for one in (a, b, annotator) if np.ndim(one)}
+        if len(sizes - {1}) > 1:
+            raise ArgumentError(message("unlike_lengths", sizes=sorted(sizes)))
         first, second = np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b))
         items = pd.Index(self.scores["item"])
         at = [positions(items, pd.Index(one)) for one in (first, second)]
@@ -228,7 +231,8 @@ class Ranker:
         if taste is not None:
             self._place(None, taste)
         if annotator is not None:
-            who = known_people(voters.names, annotator, first.size)[known]
+            asked = np.resize(annotator, first.size) if np.size(annotator) == 1 else annotator
+            who = known_people(voters.names, asked, first.size)[known]
         scores = self.scores["score"].to_numpy(np.float64)
         found = []
         for z in (0.0, *ends()) if interval else (0.0,):

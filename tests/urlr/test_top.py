@@ -9,7 +9,7 @@ import urlr
 from tests.quality.attacks import honest
 from urlr.ballots import ballots_of
 from urlr.concentration import concentration
-from urlr.errors import VoteError
+from urlr.errors import ArgumentError, VoteError
 from urlr.messages import message
 
 
@@ -164,3 +164,25 @@ def test_moments_of_any_year_and_none_are_read():
     assert np.isnan(moments[2:]).all()
     assert moments[1] == pytest.approx(20776.125)
     assert moments[0] > 375_000
+
+
+def test_arrays_of_unlike_lengths_are_refused_in_words():
+    ranker = urlr.fit(honest(0).votes.head(600), replicates=0)
+    a, b = ranker.scores["item"].head(2)
+    assert len(ranker.probability([a, a], b)) == len(
+        ranker.probability([a, a], [b, b], annotator="x")
+    )
+    for pairs, who in ((([a, a], [b, b, b]), None), (([a, a], [b, b]), ["x", "y", "z"])):
+        with refused(ArgumentError, "unlike_lengths"):
+            ranker.probability(*pairs, annotator=who)
+
+
+def test_chance_of_a_crowd_that_foretells_nothing_is_one_half_and_unsure():
+    """Coin tosses: what people left out say is not foretold, and that is no certainty."""
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 8, (2, 300))
+    votes = pd.DataFrame({"winner": first, "loser": second, "annotator": rng.integers(0, 10, 300)})
+    ranker = urlr.fit(votes[first != second], replicates=0)
+    chance, low, high = ranker.probability(0, 1, interval=True)
+    assert abs(chance - 0.5) < 0.1
+    assert high - low > 0.1

@@ -149,7 +149,7 @@ class Voters:
         """Over the tastes of people, each of whom counts once."""
         people = np.flatnonzero(self.counted)
         if self.n == 0 or people.size == 0:
-            return _chance(self.trusted * margin, self.trusted**2 * unsure, z)
+            return _chance(margin, unsure, z, self.trusted)
         chance = np.empty(margin.size)
         step = max(1, _AT_ONCE // people.size)
         for first in range(0, margin.size, step):
@@ -165,11 +165,14 @@ def _counts(crowd: Crowd) -> Ints:
     return np.bincount(who[who >= 0], minlength=len(crowd.ballots.names)).astype(np.int64)
 
 
-def _chance(margin: Floats, variance: Floats, z: float) -> Floats:
-    """E sigmoid of a normal margin, nearly; or sigmoid z standard deviations from its mean."""
+def _chance(margin: Floats, variance: Floats, z: float, trusted: float = 1.0) -> Floats:
+    """E sigmoid of a normal margin, nearly; or sigmoid z standard deviations from its mean.
+
+    `trusted` is a factor on margins that are damped by how unsure they are, as it was estimated.
+    """
     if z:
-        return np.asarray(expit(margin + z * np.sqrt(variance)))
-    return np.asarray(expit(margin / np.sqrt(1.0 + np.pi / 8.0 * variance)))
+        return np.asarray(expit(trusted * margin + z * np.sqrt(variance)))
+    return np.asarray(expit(trusted * margin / np.sqrt(1.0 + np.pi / 8.0 * variance)))
 
 
 def ends() -> tuple[float, float]:
