@@ -23,11 +23,11 @@ import urlr
 from tasks.messages import message
 from tasks.split import Split
 from urlr.arrays import Codes, Floats, Ints, Mask
-from urlr.ballots import ballots_of
 from urlr.errors import ArgumentError, UrlrError, VoteError
 from urlr.ids import positions
 from urlr.metrics import scored_items, tau_b
-from urlr.votes import vote_table
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table
 
 REPLICATES = 1000
 

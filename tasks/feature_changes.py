@@ -18,9 +18,9 @@ from tasks.evaluate import OrderTau
 from tasks.gate import GateSettings
 from tasks.messages import message
 from urlr.arrays import Floats, Ints, Mask
-from urlr.features import FeatureTable, feature_table
 from urlr.ids import positions
 from urlr.sentence import Sentence
+from urlr.space.table import FeatureTable, feature_table
 
 FEWEST_ITEMS = 10
 """Items that must be known for a change to mean anything."""

@@ -31,7 +31,7 @@ from urlr.model_file import model_bytes
 from urlr.people.verdicts import ACCUSATIONS
 from urlr.preflight_checks import guessed_tau, mixed_share
 from urlr.sentence import Sentence
-from urlr.votes import USED, VoteTable
+from urlr.votes.table import USED, VoteTable
 
 _MOST_GROUPS = 5
 _REMARKED = {

@@ -34,10 +34,10 @@ from tasks.read import (
 from tasks.store import Store
 from urlr.arrays import Mask
 from urlr.errors import UrlrError, VoteError
-from urlr.features import feature_table
 from urlr.ids import positions, read_ids
+from urlr.space.table import feature_table
 from urlr.spelling import with_known_names
-from urlr.votes import VOTED, vote_table
+from urlr.votes.table import VOTED, vote_table
 
 LATER, UNDATED = message("cast_later"), message("undated")
 """Why rows do not count in a night of the past."""

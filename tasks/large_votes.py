@@ -40,7 +40,7 @@ from tasks.store import Store
 from urlr.errors import VoteError
 from urlr.ids import read_coded_ids, sorted_uniques
 from urlr.spelling import known_name
-from urlr.votes import COLUMNS, VOTED, header_rows, vote_table
+from urlr.votes.table import COLUMNS, VOTED, header_rows, vote_table
 
 PIECE = 1 << 20
 """Rows of a piece at most; reading such a one and giving verdicts on it took 400 MB."""

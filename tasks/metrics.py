@@ -33,7 +33,7 @@ from tasks.regression import regressed
 from tasks.results import Entry, Night, Outcome
 from urlr.errors import UrlrError
 from urlr.ids import shown
-from urlr.votes import REASONS
+from urlr.votes.table import REASONS
 
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 TEXTFILE = "urlr.prom"

@@ -27,8 +27,8 @@ from tasks.parquet_limits import check_decoded, damaged, is_list, parquet_file
 from tasks.read import ReadError, features_of, parquet_frame, table_of
 from tasks.store import Store
 from urlr.errors import FeatureError
-from urlr.features import FeatureTable, feature_table
 from urlr.ids import shown_some
+from urlr.space.table import FeatureTable, feature_table
 from urlr.spelling import known_name
 
 ROWS = 100_000

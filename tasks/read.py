@@ -28,7 +28,7 @@ from tasks.messages import message
 from tasks.parquet_limits import bounded_table, damaged
 from urlr.ids import read_ids, shown, shown_some
 from urlr.spelling import clean_column, known_name, needless_points, with_known_names
-from urlr.votes import COLUMNS, RESPELLED, VOTED, header_rows, with_clean_ids
+from urlr.votes.table import COLUMNS, RESPELLED, VOTED, header_rows, with_clean_ids
 
 ID_COLUMNS = frozenset(
     {

@@ -28,11 +28,11 @@ from tasks.partitions import Partition, id_column, read_partition
 from tasks.store import Store
 from urlr.arrays import Floats
 from urlr.errors import FeatureError, ModelFileError, UrlrError
-from urlr.features import FeatureTable
 from urlr.ids import positions
 from urlr.model_file import model_from_bytes
 from urlr.sentence import Sentence
-from urlr.spaces import FeatureMap
+from urlr.space.maps import FeatureMap
+from urlr.space.table import FeatureTable
 
 PART_ROWS = 5_000_000
 """Scores after which a new file is begun: 5 million, with ids of 12 letters, are 65 MB of Parquet,

@@ -37,13 +37,13 @@ from tasks.partitions import (
 )
 from tasks.store import Store
 from urlr.arrays import Floats, Ints
-from urlr.column_facts import ColumnFacts, extremes_of, impute_of
 from urlr.errors import FeatureError
 from urlr.model_file import feature_map_bytes, feature_map_from_bytes
-from urlr.projections import PCA, signs_of
 from urlr.sentence import Sentence
-from urlr.spaces import FeatureMap, component_names
-from urlr.steps import Impute, Standardise, powers_of, scaled
+from urlr.space.column_facts import ColumnFacts, extremes_of, impute_of
+from urlr.space.maps import FeatureMap, component_names
+from urlr.space.projections import PCA, signs_of
+from urlr.space.steps import Impute, Standardise, powers_of, scaled
 
 _TOGETHER = 4
 """R factors stacked at a time, and given to PCA at the end: at most 8 d x d numbers on a worker."""

@@ -15,10 +15,10 @@ import numpy as np
 from tasks.evaluate import OrderTau
 from tasks.gate import GateSettings
 from tasks.messages import message
-from urlr.ballots import ballots_of
 from urlr.ids import shown
 from urlr.sentence import Sentence
-from urlr.votes import VoteTable
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import VoteTable
 
 FEWEST_ITEMS = 10
 """Items that both must have scored; the order of fewer turns round by chance."""

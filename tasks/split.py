@@ -18,7 +18,7 @@ import pandas as pd
 from tasks.messages import message
 from urlr.arrays import Codes, Floats
 from urlr.errors import ArgumentError
-from urlr.votes import VoteTable
+from urlr.votes.table import VoteTable
 
 TRAIN, HELD_OUT, UNSEEN = range(3)
 """What becomes of a vote that counts; the codes in `Split.part`."""

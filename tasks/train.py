@@ -39,8 +39,8 @@ from tasks.work import (
 )
 from tasks.write import result_tables
 from urlr import FeatureError, Ranker, UrlrError, VoteError
-from urlr.features import feature_table
-from urlr.votes import vote_table
+from urlr.space.table import feature_table
+from urlr.votes.table import vote_table
 
 
 def train(order: Order) -> Trained:

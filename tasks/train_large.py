@@ -38,14 +38,14 @@ from tasks.work import (
 from tasks.write import table_bytes
 from urlr import FeatureError, Ranker, UrlrError, VoteError
 from urlr.arrays import no_progress
-from urlr.edge_votes import EdgeVotes, GatheredVotes, accounts_of, edges_only
-from urlr.features import FeatureTable, feature_table
-from urlr.graph import ComparisonGraph, graph_of
+from urlr.graph.comparisons import ComparisonGraph, graph_of
+from urlr.graph.edge_votes import EdgeVotes, GatheredVotes, accounts_of, edges_only
 from urlr.ids import positions
-from urlr.paper import PaperFit, paper_fit
+from urlr.paper.method import PaperFit, paper_fit
 from urlr.sentence import Sentence
+from urlr.space.table import FeatureTable, feature_table
 from urlr.verdicts import EdgeVerdicts, PathEvidence
-from urlr.votes import REPEATED, VoteTable, vote_table, without_repeats
+from urlr.votes.table import REPEATED, VoteTable, vote_table, without_repeats
 
 
 @dataclass(frozen=True, slots=True)

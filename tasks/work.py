@@ -37,12 +37,12 @@ from tasks.store import NotThere, Store
 from tasks.write import table_bytes
 from urlr import FeatureError, ModelFileError, Ranker, VoteError
 from urlr.arrays import Mask
-from urlr.ballots import ballots_of
 from urlr.ids import positions, read_ids
 from urlr.model_file import model_from_bytes
 from urlr.sentence import Sentence
-from urlr.spaces import FeatureMap
-from urlr.votes import REASONS, REPEATED, VOTED, VoteTable
+from urlr.space.maps import FeatureMap
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import REASONS, REPEATED, VOTED, VoteTable
 
 _N_EXAMPLES = 200
 

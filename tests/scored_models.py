@@ -10,7 +10,7 @@ import urlr
 from tasks.objects import Directory
 from tasks.score import Champion
 from tasks.store import Store
-from urlr.spaces import component_names, original_space, reduced_space
+from urlr.space.maps import component_names, original_space, reduced_space
 
 COLUMNS = [f"f{k}" for k in range(4)]
 N_COMPARED = 20

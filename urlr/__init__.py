@@ -37,15 +37,15 @@ if TYPE_CHECKING:
         UrlrError,
         VoteError,
     )
-    from urlr.features import feature_table
     from urlr.fitting import fit
-    from urlr.graph import ComparisonGraph, comparison_graph
+    from urlr.graph.comparisons import ComparisonGraph, comparison_graph
     from urlr.model_file import load
-    from urlr.path import OutlierPath, outlier_path
+    from urlr.paper.path import OutlierPath, outlier_path
     from urlr.preflight_checks import Preflight, preflight
     from urlr.ranker import Ranker
     from urlr.settings import FitSettings
-    from urlr.votes import VoteTable, vote_table
+    from urlr.space.table import feature_table
+    from urlr.votes.table import VoteTable, vote_table
 
 __all__ = [
     "ArgumentError",
@@ -87,15 +87,15 @@ _MODULES = {
         ),
         "errors",
     ),
-    "feature_table": "features",
+    "feature_table": "space.table",
     "fit": "fitting",
-    **dict.fromkeys(("ComparisonGraph", "comparison_graph"), "graph"),
+    **dict.fromkeys(("ComparisonGraph", "comparison_graph"), "graph.comparisons"),
     "load": "model_file",
-    **dict.fromkeys(("OutlierPath", "outlier_path"), "path"),
+    **dict.fromkeys(("OutlierPath", "outlier_path"), "paper.path"),
     **dict.fromkeys(("Preflight", "preflight"), "preflight_checks"),
     "Ranker": "ranker",
     "FitSettings": "settings",
-    **dict.fromkeys(("VoteTable", "vote_table"), "votes"),
+    **dict.fromkeys(("VoteTable", "vote_table"), "votes.table"),
 }
 """Where each name is from. Loaded when it is asked for: all of it takes 1.6 s of a processor, and a
 process that only serves a model, or hands out work, needs little of it."""

@@ -10,16 +10,16 @@ from scipy.special import expit
 
 from urlr.arrays import Floats, Mask
 from urlr.errors import ConvergenceError, VoteError
-from urlr.features import feature_table
 from urlr.fitting import fit
-from urlr.graph import ComparisonGraph, comparison_graph, graph_of
+from urlr.graph.comparisons import ComparisonGraph, comparison_graph, graph_of
+from urlr.graph.laplacian import solve_laplacian
 from urlr.ids import positions
-from urlr.laplacian import solve_laplacian
 from urlr.messages import message
-from urlr.ranking import Ranking, ranking_coefficients, tuned_ridge
-from urlr.ridge import ridge_solve
-from urlr.spaces import original_space
-from urlr.votes import vote_table
+from urlr.paper.ranking import Ranking, ranking_coefficients, tuned_ridge
+from urlr.paper.ridge import ridge_solve
+from urlr.space.maps import original_space
+from urlr.space.table import feature_table
+from urlr.votes.table import vote_table
 
 Ridge = float | str
 _BT_STEPS = 100

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from urlr.arrays import Floats, Mask, Progress, no_progress
-from urlr.ballots import Ballots
-from urlr.item_effects import item_variance, score_variance, tuned_variance
-from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.item_effects import item_variance, score_variance, tuned_variance
+from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.robust import Standing
+from urlr.model.tuning import Tuned, tuned_ridge_of
 from urlr.people.crowd import Crowd, crowd_of, equal_say
 from urlr.people.errors import calibration
-from urlr.prior import PriorSpace
-from urlr.robust import Standing
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap, original_space
-from urlr.tuning import Tuned, tuned_ridge_of
+from urlr.space.maps import FeatureMap, original_space
+from urlr.space.prior import PriorSpace
+from urlr.votes.ballots import Ballots
 
 RIDGE = 1.0
 """Where there are too few votes to tune: scores of standard deviation 1 in log-odds, as what

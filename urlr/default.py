@@ -7,23 +7,23 @@ from pandas import Index
 from scipy.special import logit
 
 from urlr.arrays import Floats, Ints, Mask, Progress
-from urlr.ballots import ballots_of
 from urlr.beginning import RIDGE, begin, is_curved, mapped, prior_space
-from urlr.features import FeatureTable, column_problems
-from urlr.graph import ComparisonGraph, graph_of
+from urlr.graph.comparisons import ComparisonGraph, graph_of
 from urlr.ids import positions
 from urlr.messages import message
+from urlr.model.resampling import Foretold, Tau, replicates_for, score_intervals
+from urlr.model.robust import people_left_out, robust_fit
+from urlr.model.top import rests_on
 from urlr.people.crowd import able
 from urlr.people.prediction import Voters, taste_groups
 from urlr.people.verdicts import TOO_FEW, VERDICTS, differing, judged_people, people_table
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
-from urlr.resampling import Foretold, Tau, replicates_for, score_intervals
-from urlr.robust import people_left_out, robust_fit
 from urlr.settings import FitSettings
-from urlr.top import rests_on
+from urlr.space.table import FeatureTable, column_problems
 from urlr.verdicts import LinkEvidence
-from urlr.votes import VoteTable
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import VoteTable
 
 _FEWEST = 20
 """Held-out votes below which their Kendall tau says nothing."""
@@ -36,7 +36,7 @@ _FEWEST_OF_ITEM = 4
 def default_ranker(
     read: VoteTable, table: FeatureTable | None, settings: FitSettings, progress: Progress
 ) -> Ranker:
-    """Fit the default; see `urlr.robust` for the method."""
+    """Fit the default; see `urlr.model.robust` for the method."""
     graph = graph_of(read)
     ballots = ballots_of(read)
     if not settings.left_right:

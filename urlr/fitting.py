@@ -10,15 +10,15 @@ from threadpoolctl import threadpool_limits
 from urlr.arrays import Progress, no_progress
 from urlr.default import default_ranker
 from urlr.errors import VoteError
-from urlr.features import FeatureTable, feature_table, item_column
 from urlr.messages import message
-from urlr.paper import paper_ranker
-from urlr.path import Solver
+from urlr.paper.method import paper_ranker
+from urlr.paper.path import Solver
+from urlr.paper.ranking import Ranking
 from urlr.ranker import Ranker
-from urlr.ranking import Ranking
 from urlr.settings import Coordination, FitSettings, Method, OutlierSpace, Parts, Prune
+from urlr.space.table import FeatureTable, feature_table, item_column
 from urlr.spelling import with_known_names
-from urlr.votes import COLUMNS, VoteTable, vote_table, voted_ids, with_clean_ids
+from urlr.votes.table import COLUMNS, VoteTable, vote_table, voted_ids, with_clean_ids
 
 
 def fit(

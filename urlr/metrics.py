@@ -18,7 +18,7 @@ from urlr.errors import ArgumentError, VoteError
 from urlr.ids import positions, read_ids
 from urlr.messages import message
 from urlr.spelling import clean_column
-from urlr.votes import OUTCOMES, read_outcomes
+from urlr.votes.table import OUTCOMES, read_outcomes
 
 Weigh = Literal["votes", "annotators"]
 """Whether every vote counts by its weight, or every annotator counts the same."""

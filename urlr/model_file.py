@@ -25,11 +25,11 @@ import pandas as pd
 
 from urlr.errors import ArgumentError, ModelFileError, UrlrError
 from urlr.messages import message
+from urlr.model.resampling import ranks_of
 from urlr.people.prediction import Voters
 from urlr.ranker import Facts, Ranker
-from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap
+from urlr.space.maps import FeatureMap
 
 FORMAT = "urlr-model"
 FEATURES_FORMAT = "urlr-features"

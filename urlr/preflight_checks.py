@@ -11,14 +11,14 @@ import pandas as pd
 
 from urlr.arrays import Floats, Mask
 from urlr.errors import VoteError
-from urlr.features import ColumnProblems
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.ids import shown
 from urlr.messages import message
 from urlr.sentence import Sentence, made
 from urlr.settings import Parts
+from urlr.space.table import ColumnProblems
 from urlr.spelling import alike
-from urlr.votes import Accounts, VoteTable
+from urlr.votes.table import Accounts, VoteTable
 
 Level = Literal["note", "warning", "refusal"]
 

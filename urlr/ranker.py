@@ -12,14 +12,14 @@ import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import ArgumentError, FeatureError, NotKept
-from urlr.features import feature_table
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.ids import positions, shown
 from urlr.messages import message
+from urlr.model.resampling import Intervals, ranks_of
 from urlr.people.prediction import Voters, ends, known_people, taste_table
-from urlr.resampling import Intervals, ranks_of
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap
+from urlr.space.maps import FeatureMap
+from urlr.space.table import feature_table
 from urlr.verdicts import Evidence
 
 

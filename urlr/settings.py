@@ -9,9 +9,9 @@ import numpy as np
 
 from urlr.errors import ArgumentError
 from urlr.messages import message
-from urlr.path import Solver
-from urlr.ranking import Ranking
-from urlr.rates import RateRule
+from urlr.paper.path import Solver
+from urlr.paper.ranking import Ranking
+from urlr.paper.rates import RateRule
 
 Method = Literal["robust", "paper"]
 Coordination = Literal["drop", "once", "keep"]

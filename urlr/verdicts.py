@@ -12,12 +12,12 @@ from scipy.special import expit
 
 from urlr import kernels
 from urlr.arrays import Codes, Floats, Mask
-from urlr.ballots import Ballots
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.messages import message
-from urlr.path import OutlierPath
+from urlr.paper.path import OutlierPath
 from urlr.people.crowd import Crowd
-from urlr.votes import REASONS, STATUSES, VoteTable
+from urlr.votes.ballots import Ballots
+from urlr.votes.table import REASONS, STATUSES, VoteTable
 
 VERDICT_REASONS = (
     "",

@@ -14,7 +14,7 @@ from tasks.importing.mapping import plain
 from tasks.messages import message
 from urlr.arrays import Mask
 from urlr.ids import read_coded_ids, shown
-from urlr.votes import Bytes
+from urlr.votes.table import Bytes
 
 Moments = npt.NDArray[np.datetime64]
 

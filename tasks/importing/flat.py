@@ -21,11 +21,11 @@ from tasks.importing.cells import (
 from tasks.importing.mapping import PARTS, SIDES, ImportingError, Mapping, plain, refuse_missing
 from tasks.messages import message
 from urlr.arrays import Mask
-from urlr.ballots import ballots_of
 from urlr.preflight_checks import spelling_remarks
 from urlr.sentence import Sentence
 from urlr.spelling import clean_column, known_name, needless_points, with_known_names
-from urlr.votes import (
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import (
     OUTCOMES,
     REASONS,
     REJECTED,

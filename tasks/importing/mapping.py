@@ -15,7 +15,7 @@ from tasks.messages import message
 from tasks.read import read_text
 from urlr.errors import UrlrError
 from urlr.spelling import cleaned
-from urlr.votes import OUTCOMES
+from urlr.votes.table import OUTCOMES
 
 SIDES = {"item_a": "a", "item_b": "b"}
 """What `left` and `winner` may say instead of a column, when it is the same item in every row."""

@@ -28,10 +28,10 @@ from tasks.messages import message
 from tasks.registry.mlflow_client import RegistryError
 from urlr.arrays import Floats
 from urlr.errors import ModelFileError, UrlrError
-from urlr.features import feature_table
 from urlr.ids import positions
 from urlr.model_file import model_from_bytes
 from urlr.ranker import Ranker
+from urlr.space.table import feature_table
 
 MODEL = "model/model.npz"
 MANIFEST = "model/manifest.json"

@@ -12,10 +12,10 @@ import pandas as pd
 
 from tasks.report.data import Items, Numbers, People, Positions, Votes
 from urlr import Ranker
-from urlr.aside_order import AsideOrder
-from urlr.ballots import ballots_of
+from urlr.diagnostics.aside_order import AsideOrder
 from urlr.ids import positions
-from urlr.votes import VoteTable
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import VoteTable
 
 _DIGITS = 5
 _SHARE = 0.5

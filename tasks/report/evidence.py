@@ -43,20 +43,20 @@ from tasks.report.data import (
 from tasks.report.earlier import Earlier
 from tasks.split import Split
 from urlr import ConvergenceError, FeatureError, Ranker, VoteError
-from urlr.aside_order import AsideOrder, aside_order
-from urlr.ballots import ballots_of
-from urlr.concentration import Concentration as Found
-from urlr.concentration import concentration
-from urlr.contradictions import contradictions
-from urlr.explorer import explore
+from urlr.diagnostics.aside_order import AsideOrder, aside_order
+from urlr.diagnostics.concentration import Concentration as Found
+from urlr.diagnostics.concentration import concentration
+from urlr.diagnostics.contradictions import contradictions
+from urlr.diagnostics.explorer import explore
+from urlr.diagnostics.moves import moved
+from urlr.diagnostics.self_test import self_test
+from urlr.diagnostics.sufficiency import enough_votes
 from urlr.ids import positions, shown
-from urlr.moves import moved
-from urlr.self_test import self_test
 from urlr.sentence import Sentence
-from urlr.sufficiency import enough_votes
 from urlr.summary import said_first, said_of_the_top
 from urlr.verdicts import VERDICT_REASONS, LinkEvidence
-from urlr.votes import VoteTable
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import VoteTable
 
 _RESIDUAL_BINS = 20
 _COMPONENTS = 10

@@ -29,8 +29,8 @@ from tasks.study.sources import check_named_once, finite, read_features, read_ta
 from tasks.study.standins import Faces
 from urlr.arrays import Floats, Ints, Mask
 from urlr.metrics import tau_b
-from urlr.projections import PCA
 from urlr.simulate import age_votes
+from urlr.space.projections import PCA
 
 FOLDER = "fgnet_age"
 REAL = "FG-NET ages and features, simulated votes"

@@ -38,8 +38,8 @@ from tasks.study.records import (
 from urlr.arrays import Floats, Ints
 from urlr.baselines import majority
 from urlr.metrics import outlier_auc
-from urlr.paper import PAPER_RIDGE
-from urlr.path import outlier_path
+from urlr.paper.method import PAPER_RIDGE
+from urlr.paper.path import outlier_path
 
 COMPONENTS, TRIALS, RANDOM_VOTES = 100, 10, 150
 ORIG, SYNTH, COST = "orig", "orig+synth", "running cost"

@@ -12,8 +12,8 @@ from tasks.messages import message
 from urlr.arrays import Floats, Ints, Mask
 from urlr.baselines import bradley_terry, win_shares
 from urlr.errors import ArgumentError
-from urlr.graph import ComparisonGraph
-from urlr.ridge import ridge_coefficients
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.ridge import ridge_coefficients
 
 N_FOLDS = 5
 REGRESSION_RIDGES: Floats = np.logspace(-3, 3, 13)

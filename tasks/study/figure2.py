@@ -12,9 +12,9 @@ import pandas as pd
 from tasks.study.learner import FEATURELESS
 from tasks.study.records import Chart, Experiment, Outcome, Row, Unit
 from urlr.baselines import majority
-from urlr.graph import ComparisonGraph, comparison_graph
-from urlr.paper import ITEM_RIDGE
-from urlr.path import outlier_path
+from urlr.graph.comparisons import ComparisonGraph, comparison_graph
+from urlr.paper.method import ITEM_RIDGE
+from urlr.paper.path import outlier_path
 
 EVIDENCE = "graphs written down by hand"
 MAJORITY = "majority"

@@ -17,14 +17,14 @@ from tasks.study.baselines import bradley_terry_regression, share_regression
 from tasks.study.tuning import tuned_ridge
 from urlr.arrays import Floats, Ints, Mask
 from urlr.baselines import bradley_terry, majority
-from urlr.graph import ComparisonGraph, comparison_graph
+from urlr.graph.comparisons import ComparisonGraph, comparison_graph
 from urlr.metrics import outlier_auc
-from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, say_of
-from urlr.path import OutlierPath, outlier_path
-from urlr.ranking import Ranking, ranking_coefficients
-from urlr.rates import held_out_rate, information_choice
-from urlr.spaces import original_space, reduced_space
-from urlr.votes import vote_table
+from urlr.paper.method import ITEM_RIDGE, PAPER_RIDGE, say_of
+from urlr.paper.path import OutlierPath, outlier_path
+from urlr.paper.ranking import Ranking, ranking_coefficients
+from urlr.paper.rates import held_out_rate, information_choice
+from urlr.space.maps import original_space, reduced_space
+from urlr.votes.table import vote_table
 
 DEEPEST = 0.6
 """Share of the edges to which paths are followed; beyond, edges are ordered by their residual."""

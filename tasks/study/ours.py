@@ -13,7 +13,7 @@ from tasks.study.learner import DEFAULT, FEATURELESS, RAW
 from tasks.study.records import Chart, Experiment, Outcome, Row, Unit, chosen, curves
 from urlr.metrics import outlier_auc, tau_b
 from urlr.simulate import Crowd, crowd
-from urlr.simulated_people import AnnotatorShares
+from urlr.simulation.people import AnnotatorShares
 
 EVIDENCE = "simulated crowd"
 ITEMS, UNSEEN, TRIALS = 200, 50, 10

@@ -15,9 +15,9 @@ from scipy import optimize
 from tasks.messages import message
 from urlr.arrays import Floats, Ints, Mask
 from urlr.errors import ArgumentError, ConvergenceError
-from urlr.graph import ComparisonGraph
-from urlr.paper import ITEM_RIDGE
-from urlr.path import outlier_path
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.method import ITEM_RIDGE
+from urlr.paper.path import outlier_path
 
 N_PENALTIES = 100
 """Of IPOD's path: 50, 200 or 400 moved its mean AUC over 16 trials by about a standard error."""

@@ -10,11 +10,11 @@ import pandas as pd
 from tasks.study.outlier_searches import ipod_order, matching_pursuit_order, scaled_lasso
 from tasks.study.records import Chart, Experiment, Outcome, Row, Unit, chosen, curves
 from urlr.arrays import Floats, Ints, Mask
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.metrics import outlier_auc
-from urlr.paper import ITEM_RIDGE
-from urlr.path import outlier_path
-from urlr.rates import RateRule, path_and_rate
+from urlr.paper.method import ITEM_RIDGE
+from urlr.paper.path import outlier_path
+from urlr.paper.rates import RateRule, path_and_rate
 
 EVIDENCE = "simulated, as in the paper"
 N_ITEMS, SIGMA, TRIALS = 30, 0.1, 50
@@ -124,8 +124,8 @@ def orders(graph: ComparisonGraph) -> dict[str, Ints]:
 def choices(graph: ComparisonGraph) -> dict[str, Mask]:
     """Per rule, the edges it calls outliers.
 
-    Rules look at the first 60 % of the path (`urlr.rates.LARGEST_RATE`). Near its end the RSS goes
-    to 0 and its logarithm outweighs any count: followed to the end, BIC would call over 400 of
+    Rules look at the first 60 % of the path (`urlr.paper.rates.LARGEST_RATE`). Near its end the RSS
+    goes to 0 and its logarithm outweighs any count: followed to the end, BIC would call over 400 of
     the 435 edges outliers at every p. AIC does so much sooner and mostly takes all it is shown.
     """
     dimension = graph.n_edges - graph.n_items + 1

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from urlr.arrays import Floats, Ints
-from urlr.graph import ComparisonGraph
-from urlr.ranking import Ranking, rank_svm_coefficients, ranking_coefficients
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.ranking import Ranking, rank_svm_coefficients, ranking_coefficients
 
 RIDGES: Floats = np.logspace(-3, 2, 11)
 """Candidates for least squares, times the mean diagonal of X'X. With whole decades only, Raw lost

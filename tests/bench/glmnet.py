@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from urlr.arrays import Floats
-from urlr.graph import ComparisonGraph
-from urlr.path import OutlierPath
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.path import OutlierPath
 
 TO_INSTALL = "apt-get install r-base-core r-cran-glmnet"
 _SCRIPT = Path(__file__).with_name("glmnet.R")

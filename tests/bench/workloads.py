@@ -26,10 +26,10 @@ from tests.bench.measure import (
 )
 from tests.bench.paint import paint
 from tests.bench.scoring import scoring
-from urlr.graph import ComparisonGraph
-from urlr.path import outlier_path
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.path import outlier_path
+from urlr.paper.ridge import ridge_coefficients
 from urlr.ranker import Facts
-from urlr.ridge import ridge_coefficients
 from urlr.simulate import Crowd, crowd
 
 RIDGE = 0.001

@@ -46,7 +46,7 @@ def _night(module: str, *tests: str) -> dict[str, tuple[str, ...]]:
 _METHOD = [
     Defect(
         "a tie counts as a win of the item named first",
-        "urlr/votes.py",
+        "urlr/votes/table.py",
         'tie = outcome == OUTCOMES.index("tie")',
         "tie = np.zeros(n, np.bool_)",
         "quick",
@@ -54,7 +54,7 @@ _METHOD = [
     ),
     Defect(
         "a vote that came twice counts twice",
-        "urlr/votes.py",
+        "urlr/votes/table.py",
         'reject(_repeated(votes["vote_id"], reason == 0), REPEATED)',
         "pass",
         "quick",
@@ -62,7 +62,7 @@ _METHOD = [
     ),
     Defect(
         "weights of votes are ignored",
-        "urlr/graph.py",
+        "urlr/graph/comparisons.py",
         "votes.winner[rows], votes.loser[rows], tie, votes.weight[rows]",
         "votes.winner[rows], votes.loser[rows], tie, np.ones(tie.size)",
         "quick",
@@ -78,7 +78,7 @@ _METHOD = [
     ),
     Defect(
         "intervals are of another level than they say",
-        "urlr/intervals.py",
+        "urlr/diagnostics/intervals.py",
         "_Z = float(ndtri(0.5 + LEVEL / 2))",
         "_Z = float(ndtri(LEVEL))",
         "quick",
@@ -86,7 +86,7 @@ _METHOD = [
     ),
     Defect(
         "the least suspicious votes are set aside first",
-        "urlr/robust.py",
+        "urlr/model/robust.py",
         "np.argsort(-suspected[able]",
         "np.argsort(suspected[able]",
         "quick",
@@ -94,7 +94,7 @@ _METHOD = [
     ),
     Defect(
         "people are judged by fits that saw their votes",
-        "urlr/robust.py",
+        "urlr/model/robust.py",
         "fitted = fit_to(~out)",
         "fitted = fit_to(np.ones_like(out))",
         "quick",
@@ -102,7 +102,7 @@ _METHOD = [
     ),
     Defect(
         "the ridge is tuned on votes whose items the fit has seen",
-        "urlr/tuning.py",
+        "urlr/model/tuning.py",
         "(fold[rows.winner] != k) & (fold[rows.loser] != k) & counts",
         "((fold[rows.winner] != k) | (fold[rows.loser] != k)) & counts",
         "quick",
@@ -142,7 +142,7 @@ _METHOD = [
     ),
     Defect(
         "the worst item is rank 1",
-        "urlr/resampling.py",
+        "urlr/model/resampling.py",
         'order = np.argsort(-scores, kind="stable")',
         'order = np.argsort(scores, kind="stable")',
         "quick",

@@ -19,11 +19,11 @@ import urlr
 from tasks.study.baselines import bradley_terry_regression
 from urlr import baselines
 from urlr.arrays import Floats, Ints, Mask
-from urlr.features import feature_table
 from urlr.ids import positions
 from urlr.settings import Prune
-from urlr.spaces import original_space
-from urlr.votes import TIE, vote_table
+from urlr.space.maps import original_space
+from urlr.space.table import feature_table
+from urlr.votes.table import TIE, vote_table
 
 Method = Callable[[pd.DataFrame, pd.DataFrame, int], "pd.Series[Any]"]
 

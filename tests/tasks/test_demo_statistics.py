@@ -10,7 +10,7 @@ from tasks.discover import discover
 from tasks.gather import gather_features, gather_votes
 from tasks.store import Store
 from tests.demo_store import write_night_one
-from urlr.self_test import self_test
+from urlr.diagnostics.self_test import self_test
 from urlr.settings import FitSettings
 
 CLEAN = (

@@ -27,7 +27,7 @@ from tasks.train import train
 from urlr.model_file import model_bytes, model_from_bytes
 from urlr.settings import FitSettings
 from urlr.spelling import cleaned
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 FIT = FitSettings(replicates=0)
 N_ITEMS = 60

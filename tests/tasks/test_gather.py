@@ -21,7 +21,7 @@ from tasks.gather import (
 from tasks.read import ReadError
 from tasks.store import Changed, Store
 from urlr.errors import UrlrError
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from stored_votes import put
 from tasks.gather import digest_of, gather_features, gather_truth, rows_of
 from tasks.read import ReadError
 from tasks.store import Store
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 VOTES = pd.DataFrame({"winner": ["a", "b"], "loser": ["b", "c"]})
 

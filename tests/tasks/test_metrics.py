@@ -19,7 +19,7 @@ from tasks.results import NIGHTS, RUN
 from tasks.runs import RUNS
 from tasks.store import Store
 from urlr import messages as method
-from urlr.votes import REASONS
+from urlr.votes.table import REASONS
 
 SUCCESS = "urlr_last_success_timestamp_seconds"
 COMPLETION = "urlr_last_completion_timestamp_seconds"

@@ -16,7 +16,7 @@ from tasks.limits import LARGEST_TEXT
 from tasks.partitions import features_at, part_shape, partitions_of, read_partition
 from tasks.read import ReadError
 from tasks.store import Changed, Store, StoreError
-from urlr.features import feature_table
+from urlr.space.table import feature_table
 
 
 def table(n=100, d=3, seed=0) -> pd.DataFrame:

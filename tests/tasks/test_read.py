@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from tasks.read import ReadError, match_ids, read_features, read_table, read_votes
 from tasks.write import write_table
-from urlr.ballots import ballots_of
 from urlr.spelling import cleaned
-from urlr.votes import vote_table, with_clean_ids
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table, with_clean_ids
 
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1) | (
     st.sampled_from(["NA", "null", "None", "nan", "007", "1e5", "true", "-1", "=1+1", 'a"b', "a,b"])

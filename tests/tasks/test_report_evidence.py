@@ -16,7 +16,7 @@ from tasks.report.evidence import Fitted, page_of
 from tasks.report.fit_page import fit_page
 from tasks.split import split_votes
 from urlr import FitSettings, fit, vote_table
-from urlr.aside_order import aside_order
+from urlr.diagnostics.aside_order import aside_order
 from urlr.metrics import held_out_agreement, tau_b
 from urlr.simulate import AnnotatorShares
 from urlr.simulate import crowd as simulated

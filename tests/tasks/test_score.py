@@ -15,7 +15,7 @@ from tasks.partitions import features_at, part_shape, partitions_of
 from tasks.score import Champion, Order, score_partition, scoring_model
 from tasks.store import Store
 from urlr.errors import FeatureError
-from urlr.features import feature_table
+from urlr.space.table import feature_table
 
 
 @pytest.fixture(scope="module")

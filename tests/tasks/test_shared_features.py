@@ -24,10 +24,10 @@ from tasks.shared_features import (
 )
 from tasks.store import Exists, Store
 from urlr.errors import FeatureError
-from urlr.features import feature_table
 from urlr.model_file import feature_map_bytes
-from urlr.projections import signs_of
-from urlr.spaces import component_names, original_space, reduced_space
+from urlr.space.maps import component_names, original_space, reduced_space
+from urlr.space.projections import signs_of
+from urlr.space.table import feature_table
 
 pytestmark = pytest.mark.full
 

@@ -8,7 +8,7 @@ from tasks.evaluate import OrderTau
 from tasks.gate import GateSettings
 from tasks.shift import FEWEST_ITEMS, Busiest, Shift, busiest_of, sudden_shift
 from urlr.errors import ArgumentError
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 USUAL = Shift(1_000, 1_000, Busiest("ann", 0.2), 0.2, OrderTau(0.9, 30))
 

@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from tasks.study import baselines, learner
 from tasks.study.learner import Learner
-from urlr.ranking import ranking_coefficients
-from urlr.spaces import original_space
+from urlr.paper.ranking import ranking_coefficients
+from urlr.space.maps import original_space
 
 METHODS = [
     learner.RAW,

@@ -34,8 +34,8 @@ from tasks.study.supplement import (
 )
 from urlr.errors import ArgumentError
 from urlr.metrics import outlier_auc
-from urlr.path import outlier_path
-from urlr.rates import information_choice
+from urlr.paper.path import outlier_path
+from urlr.paper.rates import information_choice
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -76,7 +76,7 @@ def key():
     return trials_of(["figure2"], {}, Path("out"), quick=True)[0].key
 
 print(key())
-for changed in ("tasks/study/figures.py", "tasks/study/learner.py", "urlr/path.py"):
+for changed in ("tasks/study/figures.py", "tasks/study/learner.py", "urlr/paper/path.py"):
     with Path(changed).open("a") as file:
         file.write("# changed")
     print(key())

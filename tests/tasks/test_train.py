@@ -27,7 +27,7 @@ from urlr import messages as method
 from urlr.model_file import model_from_bytes
 from urlr.settings import FitSettings
 from urlr.spelling import cleaned
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 OTHER = "20261102T020000Z-0a1b2c"
 PLACE = place_of("20261101T020000Z-0a1b2c", "smiling")

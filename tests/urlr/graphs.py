@@ -7,9 +7,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from urlr.graph import ComparisonGraph, graph_of
+from urlr.graph.comparisons import ComparisonGraph, graph_of
 from urlr.simulate import Crowd
-from urlr.votes import vote_table
+from urlr.votes.table import vote_table
 
 WITH_GAPS = st.floats(allow_nan=True, allow_infinity=False)
 

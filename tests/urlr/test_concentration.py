@@ -10,13 +10,13 @@ from refusals import refused
 
 from tests.demo_store import NIGHT_ONE, PLANS
 from tests.demo_store.lives import life_of
-from urlr.ballots import ballots_of
-from urlr.concentration import concentration
+from urlr.diagnostics.concentration import concentration
 from urlr.errors import VoteError
-from urlr.logistic import Penalties
+from urlr.model.logistic import Penalties
 from urlr.people.crowd import crowd_of, equal_say
 from urlr.simulate import AnnotatorShares, crowd
-from urlr.votes import vote_table
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table
 
 SLOGANS = next(plan for plan in PLANS if plan.attribute == "slogans")
 CAMPAIGN = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import urlr
-from urlr.contradictions import FEATURES, NOTHING, PATH, RANKING, contradictions
+from urlr.diagnostics.contradictions import FEATURES, NOTHING, PATH, RANKING, contradictions
 from urlr.errors import VoteError
 from urlr.messages import message
 

@@ -13,8 +13,8 @@ import urlr
 from urlr.errors import ArgumentError
 from urlr.messages import message
 from urlr.metrics import outlier_auc
+from urlr.model.resampling import ranks_of, replicates_for
 from urlr.people.verdicts import ACCUSATIONS
-from urlr.resampling import ranks_of, replicates_for
 
 READ_THE_OTHER_WAY = message("reversed_voter")
 

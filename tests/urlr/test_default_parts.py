@@ -8,14 +8,14 @@ import pytest
 from crowds import crowd_of
 
 import urlr
-from urlr.ballots import ballots_of
 from urlr.beginning import begin
 from urlr.messages import message
 from urlr.metrics import tau_b
+from urlr.model.robust import people_left_out, robust_fit
 from urlr.people.crowd import folds_of_people
-from urlr.prior import PriorSpace
-from urlr.robust import people_left_out, robust_fit
-from urlr.votes import vote_table
+from urlr.space.prior import PriorSpace
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table
 
 
 def test_entries_lie_between_the_limit_and_1(mixed):

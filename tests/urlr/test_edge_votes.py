@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from urlr import VoteError
-from urlr.edge_votes import EdgeVotes, accounts_of, edges_only
-from urlr.graph import graph_of
+from urlr.graph.comparisons import graph_of
+from urlr.graph.edge_votes import EdgeVotes, accounts_of, edges_only
 from urlr.simulate import crowd
-from urlr.votes import VoteTable, vote_table, without_repeats
+from urlr.votes.table import VoteTable, vote_table, without_repeats
 
 
 def in_pieces(votes: pd.DataFrame, size: int, known: pd.Index) -> EdgeVotes:

@@ -8,8 +8,8 @@ from refusals import refused
 
 import urlr
 from urlr import VoteError
+from urlr.diagnostics.explorer import SHARES, TOP, explore
 from urlr.errors import ArgumentError
-from urlr.explorer import SHARES, TOP, explore
 from urlr.metrics import held_out_agreement, tau_b
 from urlr.settings import FitSettings
 from urlr.simulate import AnnotatorShares, crowd

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from refusals import refused
 
 from urlr.errors import FeatureError
-from urlr.features import ColumnProblems, column_problems, feature_table
 from urlr.messages import message
+from urlr.space.table import ColumnProblems, column_problems, feature_table
 
 # --- the table
 

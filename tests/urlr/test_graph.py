@@ -8,7 +8,7 @@ from refusals import refused
 from scipy import sparse
 
 from urlr import FeatureError, comparison_graph
-from urlr.laplacian import solve_laplacian
+from urlr.graph.laplacian import solve_laplacian
 
 
 def incidence(graph):

@@ -5,8 +5,8 @@ import pytest
 from refusals import refused
 from scipy import stats
 
+from urlr.diagnostics.intervals import auc_interval, share_interval
 from urlr.errors import VoteError
-from urlr.intervals import auc_interval, share_interval
 
 
 def flags(text):

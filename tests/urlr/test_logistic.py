@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from urlr.errors import ConvergenceError
-from urlr.logistic import Comparisons, Penalties, _Problem, logistic_fit
+from urlr.model.logistic import Comparisons, Penalties, _Problem, logistic_fit
 
 
 def rows_of(seed=0, n_rows=200, n_items=20, n_features=4, ties=0.1, sides=True):

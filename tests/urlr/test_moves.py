@@ -4,8 +4,8 @@ import pandas as pd
 from graphs import seeded
 from refusals import refused
 
+from urlr.diagnostics.moves import moved
 from urlr.errors import VoteError
-from urlr.moves import moved
 
 
 def ranked(*rows):

@@ -12,9 +12,9 @@ from sklearn.linear_model import Lasso
 
 from urlr import ConvergenceError, outlier_path
 from urlr.errors import ArgumentError
-from urlr.graph import graph_of
-from urlr.ridge import ridge_coefficients
-from urlr.votes import vote_table
+from urlr.graph.comparisons import graph_of
+from urlr.paper.ridge import ridge_coefficients
+from urlr.votes.table import vote_table
 
 SOLVERS = ("exact", "grid")
 every_fixture = pytest.mark.parametrize("fixture", FIXTURES)

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from refusals import refused
 from scipy import stats
 
-from urlr.ballots import Ballots, ballots_of
 from urlr.errors import ArgumentError
-from urlr.logistic import Comparisons, Penalties
 from urlr.messages import message
+from urlr.model.logistic import Comparisons, Penalties
 from urlr.people import verdicts
 from urlr.people.crowd import crowd_of
 from urlr.people.reliability import reliability, tallied, typical_person
 from urlr.people.tastes import Tastes
 from urlr.people.verdicts import ACCUSATIONS, VERDICTS, people_table
 from urlr.simulate import AnnotatorShares, crowd
-from urlr.votes import vote_table
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import vote_table
 
 OF_KIND = {"careless": "careless", "reversed": "reversed", "minority": "different taste"}
 

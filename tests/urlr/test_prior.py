@@ -5,7 +5,7 @@ import pytest
 from graphs import seeded
 from scipy.spatial.distance import cdist
 
-from urlr.prior import PriorSpace
+from urlr.space.prior import PriorSpace
 
 
 def values_of(n=80, d=6, seed=0):

@@ -5,7 +5,7 @@ import pytest
 import sklearn.decomposition
 from graphs import seeded
 
-from urlr.projections import PCA, KernelPCA
+from urlr.space.projections import PCA, KernelPCA
 
 
 def up_to_sign(ours, theirs):
@@ -98,7 +98,7 @@ def test_same_seed_gives_same_landmarks():
 def test_kernel_pca_is_blind_to_how_rows_are_cut_into_blocks(monkeypatch):
     values = seeded().standard_normal((50, 3))
     whole = KernelPCA.fit(values, 4, exact_limit=20, rng=seeded(1)).apply(values)
-    monkeypatch.setattr("urlr.projections._BLOCK", 140)
+    monkeypatch.setattr("urlr.space.projections._BLOCK", 140)
     cut = KernelPCA.fit(values, 4, exact_limit=20, rng=seeded(1)).apply(values)
     np.testing.assert_allclose(cut, whole, atol=1e-9)
 

@@ -12,9 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from urlr import FeatureError, VoteError, outlier_path
-from urlr.ranking import rank_svm_coefficients, ranking_coefficients, tuned_ridge
-from urlr.rates import information_choice, path_and_rate, residual_scale
-from urlr.ridge import inverse_of, ridge_coefficients
+from urlr.paper.ranking import rank_svm_coefficients, ranking_coefficients, tuned_ridge
+from urlr.paper.rates import information_choice, path_and_rate, residual_scale
+from urlr.paper.ridge import inverse_of, ridge_coefficients
 
 
 def rows_of(graph):

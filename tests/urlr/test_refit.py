@@ -7,13 +7,13 @@ import pytest
 from graphs import seeded
 
 import urlr
-from urlr.ballots import ballots_of
 from urlr.beginning import begin, mapped, prior_space
-from urlr.item_effects import item_variance
-from urlr.logistic import Comparisons, Penalties, logistic_fit
-from urlr.refit import refit
+from urlr.model.item_effects import item_variance
+from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.refit import refit
 from urlr.simulate import crowd
-from urlr.votes import vote_table
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table
 
 
 def votes_of(*, pushes=0, n_items=100, n_votes=3000, seed=0):

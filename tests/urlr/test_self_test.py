@@ -9,15 +9,15 @@ from scipy.special import expit
 
 import urlr
 from urlr import FeatureError, VoteError
-from urlr.ballots import ballots_of
+from urlr.diagnostics.rejudging import judgement_of
+from urlr.diagnostics.self_test import recall_in_first, self_test
 from urlr.errors import ArgumentError
-from urlr.features import feature_table
 from urlr.metrics import outlier_auc
-from urlr.rejudging import judgement_of
-from urlr.self_test import recall_in_first, self_test
 from urlr.settings import FitSettings
 from urlr.simulate import AnnotatorShares, crowd
-from urlr.votes import vote_table
+from urlr.space.table import feature_table
+from urlr.votes.ballots import ballots_of
+from urlr.votes.table import vote_table
 
 
 def crowd_of(seed=0, **options):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from refusals import refused
 
 import urlr
-from urlr.column_facts import ColumnFacts, impute_of
 from urlr.errors import FeatureError, ModelFileError
 from urlr.model_file import (
     feature_map_bytes,
@@ -17,8 +16,9 @@ from urlr.model_file import (
     model_bytes,
     model_from_bytes,
 )
-from urlr.spaces import FeatureMap, component_names, original_space, reduced_space
-from urlr.steps import Impute
+from urlr.space.column_facts import ColumnFacts, impute_of
+from urlr.space.maps import FeatureMap, component_names, original_space, reduced_space
+from urlr.space.steps import Impute
 
 RAW = 6
 KEPT = 3

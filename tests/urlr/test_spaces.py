@@ -12,10 +12,10 @@ from hypothesis.extra import numpy as hnp
 from refusals import refused
 
 from urlr.errors import FeatureError, ModelFileError
-from urlr.features import FeatureTable, feature_table
 from urlr.messages import message
-from urlr.prior import PriorSpace
-from urlr.spaces import FeatureMap, original_space, reduced_space
+from urlr.space.maps import FeatureMap, original_space, reduced_space
+from urlr.space.prior import PriorSpace
+from urlr.space.table import FeatureTable, feature_table
 
 
 def prior_space(original, values, *, bent):

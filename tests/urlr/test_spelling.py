@@ -14,7 +14,7 @@ from urlr.ids import read_ids
 from urlr.messages import message
 from urlr.metrics import held_out_agreement
 from urlr.spelling import alike, clean_column, cleaned, needless_points
-from urlr.votes import with_clean_ids
+from urlr.votes.table import with_clean_ids
 
 UNSEEN = ["\ufeff", "\u200b", "\u2060", "\u00ad", "\x00", "\x1b", "\u200e", "\u202a", "\u0085"]
 AROUND = [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", *UNSEEN]

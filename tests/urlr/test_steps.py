@@ -10,8 +10,8 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.preprocessing import StandardScaler
 
 from urlr.errors import FeatureError
-from urlr.spaces import original_space
-from urlr.steps import Impute, Standardise
+from urlr.space.maps import original_space
+from urlr.space.steps import Impute, Standardise
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

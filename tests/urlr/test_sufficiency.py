@@ -6,9 +6,9 @@ import pytest
 from graphs import METHODS, seeded
 
 import urlr
+from urlr.diagnostics.sufficiency import enough_votes, per_vote_of, reliability_at
 from urlr.messages import message
 from urlr.simulate import crowd
-from urlr.sufficiency import enough_votes, per_vote_of, reliability_at
 
 
 def crowd_of(seed=0, **options):

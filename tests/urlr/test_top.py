@@ -7,10 +7,10 @@ from refusals import refused
 
 import urlr
 from tests.quality.attacks import honest
-from urlr.ballots import ballots_of
-from urlr.concentration import concentration
+from urlr.diagnostics.concentration import concentration
 from urlr.errors import ArgumentError, VoteError
 from urlr.messages import message
+from urlr.votes.ballots import ballots_of
 
 
 def votes_of(*pairs):

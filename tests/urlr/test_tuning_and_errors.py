@@ -7,10 +7,15 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from urlr.item_effects import item_variance, posterior_variance, score_variance, tuned_variance
-from urlr.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.item_effects import (
+    item_variance,
+    posterior_variance,
+    score_variance,
+    tuned_variance,
+)
+from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.tuning import tuned_ridge_of
 from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
-from urlr.tuning import tuned_ridge_of
 
 
 def votes_of(rates, per_person, seed=0, spread=1.5):

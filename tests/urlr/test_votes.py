@@ -11,7 +11,7 @@ from refusals import refused
 
 from urlr import VoteError, comparison_graph, vote_table
 from urlr.messages import message
-from urlr.votes import REASONS, SKIPPED, STATUSES, TIE, USED
+from urlr.votes.table import REASONS, SKIPPED, STATUSES, TIE, USED
 
 
 def canonical(rows, **columns):

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special
 
 from urlr.arrays import Codes, Floats, Mask
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.people.directions import departures, folds_of_votes, leading
 
 FEWEST_ITEMS = 10

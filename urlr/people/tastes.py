@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from urlr.arrays import Codes, Floats, Ints, Mask
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.people.directions import departures, folds_of_votes, leading
 from urlr.people.errors import error_rates
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.special import chdtr, chdtrc, expit
 
 from urlr.arrays import Codes, Floats
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.people.errors import calibration
 
 _FARTHEST = 4.0

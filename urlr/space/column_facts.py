@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from urlr.arrays import Floats, Ints
-from urlr.steps import Impute
+from urlr.space.steps import Impute
 
 
 @dataclass(frozen=True, slots=True)

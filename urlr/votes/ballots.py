@@ -10,8 +10,8 @@ import pandas as pd
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.ids import positions, read_coded_ids, sorted_uniques
-from urlr.logistic import Comparisons
-from urlr.votes import OUTCOMES, REJECTED, SKIPPED, TIE, VoteTable, read_outcomes
+from urlr.model.logistic import Comparisons
+from urlr.votes.table import OUTCOMES, REJECTED, SKIPPED, TIE, VoteTable, read_outcomes
 
 
 @dataclass(frozen=True, slots=True)

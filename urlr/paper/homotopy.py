@@ -5,10 +5,10 @@ import numpy as np
 from urlr import kernels
 from urlr.arrays import Floats, Progress
 from urlr.errors import ConvergenceError
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.messages import message
-from urlr.path import OutlierPath, PathTrace, violation_of
-from urlr.ridge import gradient_scale, inverse_of, ridge_solve
+from urlr.paper.path import OutlierPath, PathTrace, violation_of
+from urlr.paper.ridge import gradient_scale, inverse_of, ridge_solve
 
 # Rank-one updates drift: everything is computed afresh after this many events, fewer where the
 # certificate worsens (few edges left within the penalty, features that depend on each other).

@@ -23,22 +23,22 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.ballots import Ballots, ballots_of
 from urlr.beginning import mapped
+from urlr.diagnostics.intervals import LEVEL, Interval
+from urlr.diagnostics.rejudging import read_votes, sampled
 from urlr.errors import ConvergenceError, FeatureError, VoteError
-from urlr.features import FeatureTable, feature_table
-from urlr.graph import graph_of
+from urlr.graph.comparisons import graph_of
 from urlr.ids import positions
-from urlr.intervals import LEVEL, Interval
-from urlr.logistic import Penalties
 from urlr.messages import message
+from urlr.model.logistic import Penalties
+from urlr.model.refit import refit
+from urlr.model.robust import limit_for
+from urlr.paper.ranking import ranking_coefficients
 from urlr.ranker import Ranker
-from urlr.ranking import ranking_coefficients
-from urlr.refit import refit
-from urlr.rejudging import read_votes, sampled
-from urlr.robust import limit_for
 from urlr.sentence import Sentence, made
-from urlr.votes import VoteTable, voted_ids
+from urlr.space.table import FeatureTable, feature_table
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import VoteTable, voted_ids
 
 TIMES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Numbers of votes at which reliability is foretold, times those there are."""

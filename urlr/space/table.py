@@ -17,8 +17,8 @@ from urlr.errors import FeatureError
 from urlr.ids import read_ids, shown_some
 from urlr.messages import message
 from urlr.sentence import Sentence
+from urlr.space.steps import Impute, Standardise
 from urlr.spelling import clean_column, needless_points, with_known_names
-from urlr.steps import Impute, Standardise
 
 _PAIRS_LIMIT = 2000
 """Above this many columns (or this many of both rows and columns, for the rank) a d x d matrix

@@ -17,9 +17,9 @@ from scipy import linalg
 from scipy.special import expit, logit
 
 from urlr.arrays import Codes, Floats, Ints, Mask, Progress, no_progress
-from urlr.item_effects import posterior_variance
-from urlr.logistic import Comparisons, LogisticFit, Metric, Penalties, logistic_fit
-from urlr.refit import Refit, refit
+from urlr.model.item_effects import posterior_variance
+from urlr.model.logistic import Comparisons, LogisticFit, Metric, Penalties, logistic_fit
+from urlr.model.refit import Refit, refit
 
 LIKELY_WRONG, NEARLY_SURELY_WRONG = 0.5, 0.95
 """prune="auto" sets a vote aside when it is wrong with at least this probability; the second where

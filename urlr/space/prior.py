@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from urlr.arrays import Floats
 from urlr.messages import message
-from urlr.projections import signs_of
+from urlr.space.projections import signs_of
 
 _FARTHEST = 3.0
 """Standard deviations beyond which a value counts no more."""

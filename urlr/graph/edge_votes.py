@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from urlr.arrays import Codes, Floats, Mask
-from urlr.graph import ComparisonGraph, gathered_graph
+from urlr.graph.comparisons import ComparisonGraph, gathered_graph
 from urlr.ids import positions, sorted_uniques
-from urlr.repeated_ids import VoteIds
-from urlr.votes import REJECTED, REPEATED, SKIPPED, TIE, Accounts, Bytes, VoteTable
+from urlr.votes.repeated_ids import VoteIds
+from urlr.votes.table import REJECTED, REPEATED, SKIPPED, TIE, Accounts, Bytes, VoteTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,15 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Mask
-from urlr.ballots import Ballots, ballots_of
+from urlr.diagnostics.intervals import Interval, auc_interval
+from urlr.diagnostics.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.errors import ArgumentError, VoteError
-from urlr.features import FeatureTable, feature_table
-from urlr.intervals import Interval, auc_interval
 from urlr.messages import message
 from urlr.ranker import Ranker
-from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.settings import FitSettings
-from urlr.votes import VoteTable, voted_ids
+from urlr.space.table import FeatureTable, feature_table
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import VoteTable, voted_ids
 
 SHARE = 0.05
 """Of the decided votes that are turned around."""

@@ -10,16 +10,16 @@ import numpy.typing as npt
 from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress
 from urlr.errors import ConvergenceError
-from urlr.graph import ComparisonGraph
-from urlr.laplacian import solve_laplacian
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.graph.laplacian import solve_laplacian
 from urlr.messages import message
-from urlr.path import (
+from urlr.paper.path import (
     OutlierPath,
     PathTrace,
     huber_gradient,
     violation_of,
 )
-from urlr.ridge import gradient_scale, inverse_of, ridge_coefficients
+from urlr.paper.ridge import gradient_scale, inverse_of, ridge_coefficients
 
 _MANY_EDGES = 200_000
 _POINTS_FEW, _POINTS_MANY = 128, 8  # grid points up to the cut, for few and for many edges

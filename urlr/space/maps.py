@@ -15,11 +15,11 @@ import pandas as pd
 
 from urlr.arrays import Floats
 from urlr.errors import FeatureError, ModelFileError
-from urlr.features import FeatureTable, refuse_infinite
 from urlr.messages import message
-from urlr.prior import PriorSpace
-from urlr.projections import PCA, KernelPCA
-from urlr.steps import ChiSquare, Impute, Standardise
+from urlr.space.prior import PriorSpace
+from urlr.space.projections import PCA, KernelPCA
+from urlr.space.steps import ChiSquare, Impute, Standardise
+from urlr.space.table import FeatureTable, refuse_infinite
 
 Array = np.ndarray[Any, Any]
 Step = Impute | ChiSquare | Standardise | PCA | KernelPCA | PriorSpace

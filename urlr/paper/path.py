@@ -18,7 +18,7 @@ import numpy.typing as npt
 from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
 from urlr.errors import ArgumentError, ConvergenceError
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.messages import message
 
 Solver = Literal["auto", "exact", "grid"]
@@ -168,7 +168,7 @@ def outlier_path(
     ConvergenceError
         When the certificate misses the tolerance.
     """
-    from urlr import grid, homotopy
+    from urlr.paper import grid, homotopy
 
     if not 0 <= rate <= 1:
         raise ArgumentError(message("rate_out_of_range", value=rate))

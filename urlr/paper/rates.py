@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from urlr.arrays import Floats, Progress, no_progress
-from urlr.graph import ComparisonGraph
-from urlr.path import OutlierPath, Solver, outlier_path
-from urlr.ridge import ridge_coefficients
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.paper.path import OutlierPath, Solver, outlier_path
+from urlr.paper.ridge import ridge_coefficients
 
 RateRule = Literal["bic", "aic", "sigma"]
 

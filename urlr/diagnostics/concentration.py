@@ -16,17 +16,17 @@ import pandas as pd
 from scipy import special
 
 from urlr.arrays import Codes, Floats, Ints, Mask
-from urlr.ballots import Ballots, ballots_of
+from urlr.diagnostics.opposing_groups import Group, groups_of
 from urlr.errors import ArgumentError, VoteError
-from urlr.logistic import Penalties
 from urlr.messages import message
-from urlr.opposing_groups import Group, groups_of
+from urlr.model.logistic import Penalties
 from urlr.people.crowd import FEWEST_VOTES, Crowd, crowd_of
 from urlr.people.poisson_binomial import lower_tail_deviates, sums
 from urlr.people.reliability import Reliability, reliability, tallied
 from urlr.people.verdicts import q_values
 from urlr.sentence import Sentence
-from urlr.votes import VoteTable
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import VoteTable
 
 SMALLEST_CROWD = 5
 """People below which nobody is judged by the others."""

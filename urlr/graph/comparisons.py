@@ -11,12 +11,12 @@ import pandas as pd
 from urlr import kernels
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.errors import FeatureError, VoteError
-from urlr.features import feature_table
 from urlr.ids import positions
 from urlr.messages import message
 from urlr.sentence import Sentence
-from urlr.spaces import original_space
-from urlr.votes import REJECTED, SKIPPED, TIE, VoteTable, vote_table, voted_ids
+from urlr.space.maps import original_space
+from urlr.space.table import feature_table
+from urlr.votes.table import REJECTED, SKIPPED, TIE, VoteTable, vote_table, voted_ids
 
 
 @dataclass(frozen=True, slots=True)

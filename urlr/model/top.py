@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from urlr.arrays import Codes, Floats, Ints
-from urlr.logistic import LogisticFit, influence
-from urlr.refit import refit
-from urlr.robust import RobustFit
+from urlr.model.logistic import LogisticFit, influence
+from urlr.model.refit import refit
+from urlr.model.robust import RobustFit
 
 _RIVALS = 3
 """Items on either side of the border of the top that are looked at."""

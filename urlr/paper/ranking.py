@@ -9,9 +9,9 @@ import numpy as np
 
 from urlr.arrays import Floats, Mask
 from urlr.errors import ConvergenceError, FeatureError, VoteError
-from urlr.graph import ComparisonGraph
+from urlr.graph.comparisons import ComparisonGraph
 from urlr.messages import message
-from urlr.ridge import gradient_scale, ridge_coefficients, ridge_solve
+from urlr.paper.ridge import gradient_scale, ridge_coefficients, ridge_solve
 
 Ranking = Literal["ridge", "svm"]
 

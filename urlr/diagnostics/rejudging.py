@@ -15,25 +15,25 @@ import numpy as np
 import pandas as pd
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.ballots import Ballots, ballots_of
 from urlr.beginning import Begun, begin, mapped, prior_space
 from urlr.errors import VoteError
-from urlr.features import FeatureTable
-from urlr.graph import ComparisonGraph, graph_of
+from urlr.graph.comparisons import ComparisonGraph, graph_of
 from urlr.ids import positions
-from urlr.logistic import LogisticFit, logistic_fit
 from urlr.messages import message
-from urlr.paper import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
-from urlr.path import OutlierPath, outlier_path
+from urlr.model.logistic import LogisticFit, logistic_fit
+from urlr.model.refit import Refit, refit
+from urlr.model.robust import Search, limit_for, search_of
+from urlr.paper.method import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
+from urlr.paper.path import OutlierPath, outlier_path
+from urlr.paper.ranking import ranking_coefficients
+from urlr.paper.rates import held_out_rate, path_and_rate
 from urlr.preflight_checks import outlier_dimension
 from urlr.ranker import Ranker
-from urlr.ranking import ranking_coefficients
-from urlr.rates import held_out_rate, path_and_rate
-from urlr.refit import Refit, refit
-from urlr.robust import Search, limit_for, search_of
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap
-from urlr.votes import VoteTable, vote_table
+from urlr.space.maps import FeatureMap
+from urlr.space.table import FeatureTable
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import VoteTable, vote_table
 
 MOST_VOTES = 200_000
 """Beyond, so many drawn at random are judged, which say less than all would."""

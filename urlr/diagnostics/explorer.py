@@ -10,18 +10,18 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints
-from urlr.ballots import Ballots, ballots_of
+from urlr.diagnostics.intervals import share_interval
+from urlr.diagnostics.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
 from urlr.errors import ArgumentError, VoteError
-from urlr.features import feature_table
 from urlr.ids import positions, sorted_uniques
-from urlr.intervals import share_interval
 from urlr.messages import message
 from urlr.metrics import kendall_tau_b
+from urlr.model.resampling import ranks_of
 from urlr.ranker import Ranker
-from urlr.rejudging import MOST_VOTES, judgement_of, read_votes, sampled
-from urlr.resampling import ranks_of
 from urlr.settings import FitSettings
-from urlr.votes import voted_ids
+from urlr.space.table import feature_table
+from urlr.votes.ballots import Ballots, ballots_of
+from urlr.votes.table import voted_ids
 
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 """Tried beside the one that was chosen."""

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from urlr.arrays import Floats, Mask, Progress
-from urlr.ballots import ballots_of, names_of
 from urlr.errors import ArgumentError, FeatureError, VoteError
-from urlr.features import FeatureTable, column_problems
-from urlr.graph import ComparisonGraph, graph_of, nothing_counts
+from urlr.graph.comparisons import ComparisonGraph, graph_of, nothing_counts
 from urlr.ids import positions
 from urlr.messages import message
-from urlr.path import OutlierPath
+from urlr.paper.path import OutlierPath
+from urlr.paper.ranking import ranking_coefficients, tuned_ridge
+from urlr.paper.rates import RateRule, held_out_rate, path_and_rate
 from urlr.preflight_checks import Finding, after_pruning, preflight
 from urlr.ranker import Facts, ItemCounts, Ranker, item_table
-from urlr.ranking import ranking_coefficients, tuned_ridge
-from urlr.rates import RateRule, held_out_rate, path_and_rate
 from urlr.settings import FitSettings
-from urlr.spaces import FeatureMap, original_space, reduced_space
+from urlr.space.maps import FeatureMap, original_space, reduced_space
+from urlr.space.table import FeatureTable, column_problems
 from urlr.verdicts import PathEvidence
-from urlr.votes import Accounts, VoteTable
+from urlr.votes.ballots import ballots_of, names_of
+from urlr.votes.table import Accounts, VoteTable
 
 PAPER_RIDGE = 0.001
 ITEM_RIDGE = 1e-6

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from urlr.arrays import Floats
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
 _WIDER = 5.0
 """Times the variance of the effects that items are allowed while coefficients are sought."""

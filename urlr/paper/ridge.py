@@ -4,8 +4,8 @@ import numpy as np
 from scipy import linalg
 
 from urlr.arrays import Floats, Mask
-from urlr.graph import ComparisonGraph
-from urlr.laplacian import solve_laplacian
+from urlr.graph.comparisons import ComparisonGraph
+from urlr.graph.laplacian import solve_laplacian
 
 
 def inverse_of(gram: Floats, ridge: float) -> Floats:

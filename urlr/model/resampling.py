@@ -12,9 +12,9 @@ from scipy.special import ndtri
 
 from urlr import kernels
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
-from urlr.logistic import logistic_fit
-from urlr.refit import refit
-from urlr.robust import RobustFit
+from urlr.model.logistic import logistic_fit
+from urlr.model.refit import refit
+from urlr.model.robust import RobustFit
 
 LEVEL = 0.9
 """Nominal coverage of every interval."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
-from urlr.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
 _FOLDS = 5
 _RIDGES = np.logspace(3, -1.5, 10)

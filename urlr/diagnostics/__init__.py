@@ -1,0 +1,1 @@
+"""What only a report asks about a fit."""

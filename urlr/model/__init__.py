@@ -1,0 +1,1 @@
+"""The default's ranking model: tuning, the fit, its intervals, and what the top rests on."""

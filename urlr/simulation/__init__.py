@@ -1,0 +1,1 @@
+"""Crowds whose truth is known."""
