@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from crowds import crowd_of
+from graphs import seeded
 
 import urlr
-from urlr.beginning import begin
 from urlr.messages import message
 from urlr.metrics import tau_b
 from urlr.model.robust import people_left_out, robust_fit
+from urlr.model.tuning import tuned_space
 from urlr.people.crowd import folds_of_people
+from urlr.people.trust import judge_people
+from urlr.space.feature_space import feature_space
 from urlr.space.prior import PriorSpace
 from urlr.votes.ballots import ballots_of
 from urlr.votes.table import vote_table
@@ -51,10 +54,11 @@ def test_people_are_judged_by_fits_without_their_votes():
     folds = folds_of_people(ballots)
     assert pd.Series(folds).groupby(ballots.annotator).nunique().eq(1).all()
     assert np.unique(folds).tolist() == [0, 1, 2, 3, 4]
-    settings = urlr.FitSettings()
-    values = np.zeros((len(made.features), 0))
-    begun = begin(ballots, None, values, settings, 0)
-    model = robust_fit(ballots.weight, begun.standing, prune="auto", limit=0.4)
+    settings, read = urlr.FitSettings(), vote_table(made.votes)
+    space = feature_space(read.items, None, settings, rng=seeded())
+    tuned = tuned_space(space, ballots.rows, ballots.weight, "tuned", 0)
+    trust = judge_people(ballots, tuned, settings)
+    model = robust_fit(trust.votes, prune="auto", limit=0.4)
     margin, judged = people_left_out(model, folds)
     assert judged.all()
     for fold in range(5):

@@ -7,11 +7,14 @@ import pytest
 from graphs import seeded
 
 import urlr
-from urlr.beginning import begin, mapped, prior_space
 from urlr.model.item_effects import item_variance
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
 from urlr.model.refit import refit
+from urlr.model.tuning import tuned_space
+from urlr.people.trust import judge_people
 from urlr.simulate import crowd
+from urlr.space.feature_space import feature_space, mapped
+from urlr.space.table import feature_table
 from urlr.votes.ballots import ballots_of
 from urlr.votes.table import vote_table
 
@@ -93,11 +96,12 @@ def test_coefficients_are_sought_beside_effects_of_twice_the_variance_which_then
     made = crowd(rng=seeded(), n_items=60, n_features=3, n_votes=1500, private=0.5)
     ballots = ballots_of(vote_table(made.votes))
     options = urlr.FitSettings(ridge=1.0, curved=False, left_right=False, annotator_rates=False)
-    values, columns = made.features.to_numpy(), list(made.features)
-    space = prior_space(values, columns, options, rng=seeded())
-    begun = begin(ballots, space, values, options, 0)
-    standing, features = begun.standing, begun.features
-    np.testing.assert_array_equal(features, mapped(begun.feature_map, values))
+    table = feature_table(made.features)
+    space = feature_space(table.items, table, options, rng=seeded())
+    tuned = tuned_space(space, ballots.rows, ballots.weight, 1.0, 0)
+    standing, features = judge_people(ballots, tuned, options).votes, tuned.space.features
+    values = made.features.to_numpy()
+    np.testing.assert_array_equal(features, mapped(tuned.space.feature_map, values))
     rows, weight = standing.rows, ballots.weight
     np.testing.assert_array_equal(standing.weight, weight)
     alone = Penalties(1.0, np.inf, np.inf)

@@ -14,8 +14,8 @@ from urlr.model.item_effects import (
     tuned_variance,
 )
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
-from urlr.model.tuning import tuned_ridge_of
-from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
+from urlr.model.tuning import calibration, tuned_ridge_of
+from urlr.people.errors import TYPICAL, error_rates, reliability
 
 
 def votes_of(rates, per_person, seed=0, spread=1.5):

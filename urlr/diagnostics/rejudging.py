@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.beginning import Begun, begin, mapped, prior_space
 from urlr.errors import VoteError
 from urlr.graph.comparisons import ComparisonGraph, graph_of
 from urlr.ids import positions
@@ -23,13 +22,16 @@ from urlr.messages import message
 from urlr.model.logistic import LogisticFit, logistic_fit
 from urlr.model.refit import Refit, refit
 from urlr.model.robust import Search, limit_for, search_of
+from urlr.model.tuning import TunedSpace, tuned_space
 from urlr.paper.method import ITEM_RIDGE, PAPER_RIDGE, ridge_of, say_of, spaces_of
 from urlr.paper.path import OutlierPath, outlier_path
 from urlr.paper.ranking import ranking_coefficients
 from urlr.paper.rates import held_out_rate, path_and_rate
+from urlr.people.trust import Trust, judge_people
 from urlr.preflight_checks import outlier_dimension
 from urlr.ranker import Ranker
 from urlr.settings import FitSettings
+from urlr.space.feature_space import Space, feature_space, mapped
 from urlr.space.maps import FeatureMap
 from urlr.space.table import FeatureTable
 from urlr.votes.ballots import Ballots, ballots_of
@@ -52,7 +54,8 @@ class LinkJudgement:
     """As they were cast."""
     items: pd.Index[Any]
     """(n_items,) the compared ones."""
-    begun: Begun
+    space: Space
+    trust: Trust
     found: LogisticFit
     search: Search
     suspected: Floats
@@ -61,16 +64,16 @@ class LinkJudgement:
     @property
     def suspicion(self) -> Floats:
         """(n_rows,) how suspicious each vote is as it was cast; minus infinity for ties."""
-        return np.where(self.begun.turned, -1.0, 1.0) * self.suspected
+        return np.where(self.trust.crowd.is_turned, -1.0, 1.0) * self.suspected
 
     @property
     def n_turned(self) -> int:
         """Votes that are read the other way round."""
-        return int(np.count_nonzero(self.begun.turned))
+        return int(np.count_nonzero(self.trust.crowd.is_turned))
 
     def set_aside(self, prune: float | None = None) -> Mask:
         """(n_rows,) votes that do not count as they were cast, at a share or as settings say."""
-        return self._pruned(prune) | self.begun.turned
+        return self._pruned(prune) | self.trust.crowd.is_turned
 
     def n_set_aside(self, share: float) -> int:
         """Votes that count in no way at this share."""
@@ -80,8 +83,8 @@ class LinkJudgement:
         self, shares: Iterable[float], items: pd.Index[Any], table: FeatureTable | None
     ) -> Iterator[Floats]:
         """Scores of the items at each share; NaN for those that nothing is known of."""
-        standing = self.begun.standing
-        feature_map = self.begun.feature_map
+        votes = self.trust.votes
+        feature_map = self.space.feature_map
         every = np.zeros((len(items), 0))
         if table is not None and feature_map is not None:
             every = mapped(feature_map, _values(feature_map, table, items))
@@ -89,9 +92,9 @@ class LinkJudgement:
         fitted: Refit | LogisticFit = self.found
         for share in shares:
             fitted = refit(
-                standing.rows,
-                standing.weight * ~self._pruned(share),
-                standing.ranking,
+                votes.rows,
+                votes.weight * ~self._pruned(share),
+                votes.ranking,
                 limit=self.search.limit,
                 start=fitted,
                 tolerance=_TOLERANCE,
@@ -207,9 +210,7 @@ def judgement_of(
     VoteError, FeatureError, ConvergenceError
         As a fit would.
     """
-    ballots = ballots_of(read)
-    if not settings.left_right:
-        ballots = ballots.without_sides()
+    ballots = ballots_of(read, sides=settings.left_right)
     if turned is not None:
         ballots = ballots.turned(turned)
     if not (~ballots.tie).any():
@@ -228,27 +229,25 @@ def _by_link(
 ) -> LinkJudgement:
     _refuse_parts(graph_of(_as_read(read, ballots)), table)
     space_rng, fold_rng, _ = np.random.default_rng(settings.seed).spawn(3)
-    feature_map, ridge = None, None
-    values = np.zeros((len(read.items), 0))
-    if like is not None:
-        feature_map, ridge = like.feature_map, like.facts.ridge
-    if table is not None:
-        values = table.values[positions(table.items, read.items)]
-        if feature_map is None:
-            feature_map = prior_space(values, table.columns, settings, rng=space_rng)
-        else:
-            values = _values(feature_map, table, read.items)
     seed = int(fold_rng.integers(2**32))
-    begun = begin(ballots, feature_map, values, settings, seed, ridge=ridge)
-    standing = begun.standing
-    limit = limit_for(standing.rows, settings.limit)
-    found = logistic_fit(
-        standing.rows, standing.weight, standing.search, limit=limit, tolerance=1e-4
-    )
+    if like is None:
+        space = feature_space(read.items, table, settings, rng=space_rng)
+        tuned = tuned_space(space, ballots.rows, ballots.weight, settings.ridge, seed)
+    else:
+        feature_map = like.feature_map
+        values = np.zeros((len(read.items), 0))
+        if table is not None and feature_map is not None:
+            values = _values(feature_map, table, read.items)
+        space = Space(feature_map, values, mapped(feature_map, values))
+        tuned = TunedSpace(space, None, like.facts.ridge, fixed=True, seed=seed)
+    trust = judge_people(ballots, tuned, settings)
+    read_as = trust.votes
+    limit = limit_for(read_as.rows, settings.limit)
+    found = logistic_fit(read_as.rows, read_as.weight, read_as.search, limit=limit, tolerance=1e-4)
     prune: float | Literal["auto"] = "auto" if isinstance(settings.prune, str) else settings.prune
-    search = search_of(standing, found, limit=limit, prune=prune)
-    suspected = search.suspicion(standing.rows, found)
-    return LinkJudgement(ballots, read.items, begun, found, search, suspected)
+    search = search_of(read_as, found, limit=limit, prune=prune)
+    suspected = search.suspicion(read_as.rows, found)
+    return LinkJudgement(ballots, read.items, tuned.space, trust, found, search, suspected)
 
 
 def _by_path(

@@ -23,7 +23,6 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from urlr.arrays import Floats, Ints, Mask
-from urlr.beginning import mapped
 from urlr.diagnostics.intervals import LEVEL, Interval
 from urlr.diagnostics.rejudging import read_votes, sampled
 from urlr.errors import ConvergenceError, FeatureError, VoteError
@@ -36,6 +35,7 @@ from urlr.model.robust import limit_for
 from urlr.paper.ranking import ranking_coefficients
 from urlr.ranker import Ranker
 from urlr.sentence import Sentence, made
+from urlr.space.feature_space import mapped
 from urlr.space.table import FeatureTable, feature_table
 from urlr.votes.ballots import Ballots, ballots_of
 from urlr.votes.table import VoteTable, voted_ids

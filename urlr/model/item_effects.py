@@ -10,7 +10,7 @@ from scipy.special import chdtr, chdtrc, expit
 
 from urlr.arrays import Codes, Floats
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.errors import calibration
+from urlr.model.tuning import calibration
 
 _FARTHEST = 4.0
 """Squared deviations of an item beyond this many variances count as this many.

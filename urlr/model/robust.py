@@ -114,11 +114,13 @@ class RobustFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How much everybody is to be trusted, and what that was judged by."""
+class WeighedVotes:
+    """The votes as they are read, by how much everybody is to be trusted, and what judged that."""
 
     rows: Comparisons
     """The votes, in the feature space."""
+    own_weight: Floats
+    """(n_rows,) of the vote itself."""
     ranking: Penalties
     search: Penalties
     """The same without item effects, which would believe a campaign."""
@@ -149,38 +151,37 @@ def limit_for(rows: Comparisons, limit: float) -> float:
 
 
 def search_of(
-    standing: Standing, found: LogisticFit, *, limit: float, prune: float | Literal["auto"]
+    votes: WeighedVotes, found: LogisticFit, *, limit: float, prune: float | Literal["auto"]
 ) -> Search:
     """How votes are judged by a fit without item effects."""
-    rows = standing.rows
-    damping = standing.damping(rows.margins(found.scores(rows.features), found.lean))
+    rows = votes.rows
+    damping = votes.damping(rows.margins(found.scores(rows.features), found.lean))
     sure = LIKELY_WRONG if rows.features.shape[1] else NEARLY_SURELY_WRONG
-    return Search(standing.search, limit, damping, standing.doubt, prune, sure)
+    return Search(votes.search, limit, damping, votes.doubt, prune, sure)
 
 
 def robust_fit(
-    own_weight: Floats,
-    standing: Standing,
+    votes: WeighedVotes,
     *,
     prune: float | Literal["auto"],
     limit: float,
     progress: Progress = no_progress,
 ) -> RobustFit:
     """Judge the votes and rank the items."""
-    rows, weight = standing.rows, standing.weight
+    rows, weight = votes.rows, votes.weight
     limit = limit_for(rows, limit)
     progress("finding outliers", 0.0)
-    entry, found = _link_path(rows, weight, standing.search, limit)
-    search = search_of(standing, found, limit=limit, prune=prune)
+    entry, found = _link_path(rows, weight, votes.search, limit)
+    search = search_of(votes, found, limit=limit, prune=prune)
     suspected = search.suspicion(rows, found)
-    pruned = search.pruned(suspected, own_weight)
+    pruned = search.pruned(suspected, votes.own_weight)
     progress("fitting the ranking", 0.0)
-    fitted = refit(rows, weight * ~pruned, standing.ranking, limit=limit, start=found)
+    fitted = refit(rows, weight * ~pruned, votes.ranking, limit=limit, start=found)
     return RobustFit(
         rows=rows,
-        own_weight=own_weight,
+        own_weight=votes.own_weight,
         weight=weight,
-        penalties=standing.ranking,
+        penalties=votes.ranking,
         search=search,
         entry=entry,
         suspicion=suspected,

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+from scipy.special import expit
 
 from urlr.arrays import Floats, Ints, Mask, Progress, no_progress
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.space.feature_space import Space
 
+RIDGE = 1.0
+"""Where there are too few votes to tune: scores of standard deviation 1 in log-odds, as what
+features say before any vote has been seen."""
+
+_LITTLE = 0.1
+"""Share of the kernel in the prior where items left out ask for little of it."""
 _FOLDS = 5
 _RIDGES = np.logspace(3, -1.5, 10)
 """From scores that hardly differ (standard deviation 0.03 in log-odds) to 6."""
@@ -147,3 +156,75 @@ def _margins(
 def _losses(rows: Comparisons, weight: Floats, margin: Floats) -> Floats:
     loss = np.logaddexp(0.0, -margin) + (1.0 - rows.target) * margin
     return np.asarray(weight * loss, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class TunedSpace:
+    """The space with as much of the kernel as predicts best, and its ridge."""
+
+    space: Space
+    tuned: Tuned | None
+    """None where too few votes are left out to tune by."""
+    ridge: float
+    fixed: bool
+    """Whether the ridge was given."""
+    seed: int
+    """Of the folds of items."""
+
+
+def tuned_space(
+    space: Space,
+    rows: Comparisons,
+    weight: Floats,
+    ridge: float | Literal["tuned"],
+    seed: int,
+    progress: Progress = no_progress,
+) -> TunedSpace:
+    """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
+
+    Much or little of it, whichever predicts votes better: wherever that choice falls by chance, not
+    much is lost. None of it only if clearly better, by two standard errors of the difference.
+    """
+
+    def tried(features: Floats, near: float | None) -> Tuned | None:
+        rng = np.random.default_rng(seed)
+        of_space = replace(rows, features=features)
+        return tuned_ridge_of(of_space, weight, rng=rng, near=near, progress=progress)
+
+    fixed = ridge != "tuned"
+    best = None if space.feature_map is None else tried(space.features, None)
+    if best is not None and (prior := space.prior) is not None:
+        features = space.features
+        little = prior.less_bent(features, _LITTLE)
+        if (other := tried(little, best.ridge)) is not None and other.loss < best.loss:
+            space, best = space.with_prior(prior.bending_less(_LITTLE), little), other
+        plain = prior.less_bent(features, 0.0)
+        if (other := tried(plain, best.ridge)) is not None:
+            losses = [one.losses(rows, weight) for one in (best, other)]
+            gain = (losses[0] - losses[1])[best.judged]
+            if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
+                space, best = space.with_prior(prior.straight(), plain), other
+    chosen = RIDGE if best is None else best.ridge
+    return TunedSpace(space, best, float(ridge) if fixed else chosen, fixed, seed)
+
+
+def calibration(margin: Floats, counted: Mask, weight: Floats) -> float:
+    """Factor that makes log-odds of votes agree with how often they are right.
+
+    One-dimensional logistic regression of the votes on their margins. 4 at most; 0 where the
+    margins foretell votes no better than chance, as between two people who disagree: then nobody
+    can be judged by the others.
+    """
+    m, w = margin[counted], weight[counted]
+    factor = 1.0
+    for _ in range(50):
+        chance = expit(factor * m)
+        slope = float(w @ ((1.0 - chance) * m))
+        bend = float(w @ (chance * (1.0 - chance) * m * m))
+        if not bend > 0:
+            return 1.0
+        step = slope / bend
+        factor = float(np.clip(factor + step, 0.0, 4.0))
+        if abs(step) < 1e-6:
+            break
+    return factor

@@ -22,9 +22,10 @@ from scipy.special import expit, logit
 
 from urlr.arrays import Codes, Floats, Ints, Mask, Progress, no_progress
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.tuning import calibration
 from urlr.people.coordination import Departures, acting_together
 from urlr.people.dependence import agreement_with_oneself, own_opinion, shares
-from urlr.people.errors import TYPICAL, calibration, error_rates, reliability
+from urlr.people.errors import TYPICAL, error_rates, reliability
 from urlr.people.tastes import Tastes, tastes_of
 from urlr.settings import Coordination
 from urlr.votes.ballots import Ballots

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats
 
 _RATES = expit(np.linspace(logit(0.005), logit(0.98), 25))
 """Error rates considered for a person."""
@@ -102,25 +102,3 @@ def reliability(rate: Floats) -> Floats:
     The information about m in a vote that is turned around with probability pi, at m = 0.
     """
     return np.asarray((1.0 - 2.0 * np.minimum(rate, 0.5)) ** 2)
-
-
-def calibration(margin: Floats, counted: Mask, weight: Floats) -> float:
-    """Factor that makes log-odds of votes agree with how often they are right.
-
-    One-dimensional logistic regression of the votes on their margins. 4 at most; 0 where the
-    margins foretell votes no better than chance, as between two people who disagree: then nobody
-    can be judged by the others.
-    """
-    m, w = margin[counted], weight[counted]
-    factor = 1.0
-    for _ in range(50):
-        chance = expit(factor * m)
-        slope = float(w @ ((1.0 - chance) * m))
-        bend = float(w @ (chance * (1.0 - chance) * m * m))
-        if not bend > 0:
-            return 1.0
-        step = slope / bend
-        factor = float(np.clip(factor + step, 0.0, 4.0))
-        if abs(step) < 1e-6:
-            break
-    return factor

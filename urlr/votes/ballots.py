@@ -50,11 +50,6 @@ class Ballots:
         """Whether any vote has a name."""
         return len(self.names) > 0
 
-    def without_sides(self) -> Ballots:
-        """Return the same ballots as if they did not say what was shown on the left."""
-        silent = np.zeros(self.rows.n_rows)
-        return replace(self, rows=replace(self.rows, side=silent), n_odd_sides=0)
-
     def nameless(self) -> Ballots:
         """Return the same ballots as if they did not say who cast them."""
         nobody = np.full(self.rows.n_rows, -1, np.int32)
@@ -65,13 +60,13 @@ class Ballots:
         return replace(self, rows=self.rows.turned(which))
 
 
-def ballots_of(votes: VoteTable) -> Ballots:
-    """Gather the rows that count."""
+def ballots_of(votes: VoteTable, *, sides: bool = True) -> Ballots:
+    """Gather the rows that count; without `sides` as if votes did not say what was on the left."""
     place = np.flatnonzero((votes.status != REJECTED) & (votes.status != SKIPPED))
     tie = votes.status[place] == TIE
     frame = votes.frame
     annotator, names, n_odd = _annotators(frame, place)
-    side, n_odd_sides = _sides(votes, place)
+    side, n_odd_sides = _sides(votes, place) if sides else (np.zeros(place.size), 0)
     rows = Comparisons(
         winner=votes.winner[place],
         loser=votes.loser[place],

@@ -1,0 +1,163 @@
+"""Whom to trust: people are judged, then penalties are tuned on the votes that can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from urlr.arrays import Floats, Progress, no_progress
+from urlr.model.item_effects import item_variance, score_variance, tuned_variance
+from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.robust import WeighedVotes
+from urlr.model.tuning import Tuned, TunedSpace, calibration, tuned_ridge_of
+from urlr.people.crowd import Crowd, crowd_of, equal_say
+from urlr.settings import FitSettings
+from urlr.votes.ballots import Ballots
+
+_SHRINK = 0.4
+"""Share of the estimated variance that item effects get."""
+_LEAST_VARIANCE = 1e-3
+_FIRST_VARIANCE = 2.0
+"""Of scores without features, while people are judged."""
+_LARGE = 5_000_000
+"""Numbers in the features from which on people are judged by one column made of them."""
+_ROUGHLY, _OF_COLUMN = 1e-3, 0.1
+"""Tolerance of the fit that makes it, and the ridge on it."""
+_OTHERWISE = 1.0
+"""Change of the logarithm of the ridge from which on people are judged once more."""
+_ENOUGH, _PEOPLE = 50, 5
+"""Votes and people from which on the variance of scores is tuned on people left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of everybody, and the votes weighed by it."""
+
+    crowd: Crowd
+    votes: WeighedVotes
+    """As they are read: those of reversed people flipped."""
+    tuned: Tuned | None
+    """The ridge, and what it says of votes on items left out; None without features, and where too
+    few votes are left out."""
+    trusted: float = 1.0
+    """How much of a margin people left out go by, all in all."""
+
+
+def judge_people(
+    ballots: Ballots,
+    chosen: TunedSpace,
+    settings: FitSettings,
+    progress: Progress = no_progress,
+) -> Trust:
+    """Judge the people by the tuned space, then tune on the votes of those who can be trusted."""
+    if not settings.annotator_rates:
+        ballots = ballots.nameless()
+    space, tuned, trusted = chosen.space, chosen.tuned, 1.0
+    alone = space.feature_map is None
+    lean = 1.0 if settings.left_right and ballots.has_sides else np.inf
+    search = Penalties(chosen.ridge, np.inf, lean)
+    rows = replace(ballots.rows, features=space.features)
+    ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
+    if not alone:
+        ranking = _with_items(search, rows, ballots.weight, settings)
+    judged = partial(
+        _crowd_by_features,
+        ballots,
+        space.features,
+        sides=settings.left_right,
+        turn=settings.turn_reversed,
+        tastes=settings.tastes,
+        coordination=settings.coordination,
+        progress=progress,
+    )
+    crowd = judged(ranking)
+    if not alone and (crowd.apart.any() or crowd.reversed.any()):
+        # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
+        before = search.features
+        search, tuned = _tuned_again(crowd, search, chosen, None)
+        if abs(np.log(search.features / before)) > _OTHERWISE:
+            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
+            crowd = judged(ranking)
+    rows, weight = crowd.as_read(), crowd.weight()
+    progress("how much items differ", 0.0)
+    if alone:
+        variance, trusted = _variance_of_scores(crowd, rows, weight, lean)
+        ranking = search = replace(search, items=1.0 / variance)
+    else:
+        search, tuned = _tuned_again(crowd, search, chosen, tuned)
+        ranking = _with_items(search, rows, weight, settings)
+    margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
+    counted = counted & ~ballots.tie & (ballots.weight > 0)
+    if tuned is not None:
+        counted = tuned.judged & ~ballots.tie & (weight > 0)
+        margin = tuned.margin * calibration(tuned.margin, counted, weight)
+    votes = WeighedVotes(
+        rows, ballots.weight, ranking, search, crowd.doubt(), weight, margin, counted
+    )
+    return Trust(crowd, votes, tuned, trusted)
+
+
+def _crowd_by_features(
+    ballots: Ballots, features: Floats, penalties: Penalties, **settings: Any
+) -> Crowd:
+    """Judge the people; by one column where features are many numbers: what all of them say.
+
+    The many fits that people are judged by then take the time of fits without features. What the
+    column does not say of an item, its votes do.
+    """
+    if features.size <= _LARGE:
+        return crowd_of(ballots, features, penalties, **settings)
+    rows = replace(ballots.rows, features=features)
+    plain = logistic_fit(rows, equal_say(ballots), penalties, tolerance=_ROUGHLY)
+    said = features @ plain.coefficients
+    scale = max(float(said.std()), 1e-12)
+    column = np.ascontiguousarray((said / scale)[:, None])
+    crowd = crowd_of(ballots, column, replace(penalties, features=_OF_COLUMN), **settings)
+    tastes = replace(
+        crowd.tastes,
+        coefficients=(plain.coefficients / scale)[:, None] @ crowd.tastes.coefficients,
+    )
+    return replace(crowd, rows=replace(crowd.rows, features=features), tastes=tastes, fit=None)
+
+
+def _tuned_again(
+    crowd: Crowd, search: Penalties, chosen: TunedSpace, before: Tuned | None
+) -> tuple[Penalties, Tuned | None]:
+    """Tune on the votes as they are read; next to the ridge before, if that is known.
+
+    A ridge that is fixed stays; then this is about what it says of votes on items left out.
+    """
+    rows, weight, fixed = crowd.as_read(), crowd.weight(), chosen.fixed
+    tuned = before
+    if before is None or crowd.tastes.n:
+        say = crowd.ballots.weight * ~crowd.left_out
+        near = search.features if fixed or before is not None else None
+        rng = np.random.default_rng(chosen.seed)
+        tuned = tuned_ridge_of(rows, say, rng=rng, near=near, within=0.1 if fixed else 0.6)
+    if tuned is None:
+        return search, None
+    tuned = tuned.weighed(rows, weight)
+    return search if fixed else replace(search, features=tuned.ridge), tuned
+
+
+def _with_items(
+    search: Penalties, rows: Comparisons, weight: Floats, settings: FitSettings
+) -> Penalties:
+    """The same penalties, and one on what items have of their own beyond their features."""
+    plain = logistic_fit(rows, weight, search, tolerance=1e-4)
+    variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
+    own = settings.item_effects and variance * _SHRINK > _LEAST_VARIANCE
+    return replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
+
+
+def _variance_of_scores(
+    crowd: Crowd, rows: Comparisons, weight: Floats, lean: float
+) -> tuple[float, float]:
+    """Tuned on votes of people left out; by EM where there are too few people."""
+    if np.count_nonzero(weight > 0) >= _ENOUGH and len(crowd.ballots.names) >= _PEOPLE:
+        say = crowd.say * ~crowd.left_out
+        return tuned_variance(rows, weight, say, crowd.fold, lean=lean)
+    return score_variance(rows, weight, lean=lean), 1.0
