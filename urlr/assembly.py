@@ -79,7 +79,7 @@ def assembled_ranker(
     crowd, space = trust.crowd, tuned.space
     alone = space.feature_map is None
     turned = crowd.is_turned
-    pruned = model.pruned | turned | crowd.left_out
+    pruned = model.pruned | turned
     verdict = judged_people(crowd)
     taste = taste_groups(
         crowd.tastes.place, crowd.tastes.of_items(space.features), differing(crowd, verdict)
@@ -94,7 +94,7 @@ def assembled_ranker(
         graph.n_items,
     )
     edges = graph.edge_of_row[ballots.place]
-    kept = np.bincount(edges, ~(model.pruned | crowd.left_out), graph.n_edges) > 0
+    kept = np.bincount(edges, ~model.pruned, graph.n_edges) > 0
     findings = [
         *checked.findings,
         *_remarks(ballots, tuned, trust, settings),
@@ -199,7 +199,7 @@ def _evidence(
         has_features=tuned.space.feature_map is not None,
         pruned=pruned,
         turned=crowd.is_turned,
-        set_aside=model.pruned | crowd.left_out,
+        set_aside=model.pruned,
         scores=ranked.scores[ranked.compared],
         crowd=crowd,
     )

@@ -165,6 +165,14 @@ class Ranker:
         return self.people
 
     @property
+    def not_heard(self) -> pd.Index[Any]:
+        """People whose votes do not count, because they act together."""
+        if self.people is None or self.settings.coordination != "drop":
+            return pd.Index([])
+        found: pd.Index[Any] = pd.Index(self.people["annotator"][self.people["group"] > 0])
+        return found
+
+    @property
     def tastes(self) -> pd.DataFrame:
         """Groups of people who differ from the consensus alike; see `taste_table`.
 

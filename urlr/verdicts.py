@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import expit
 
 from urlr import kernels
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.graph.comparisons import ComparisonGraph
 from urlr.messages import message
 from urlr.paper.path import OutlierPath
@@ -141,6 +141,10 @@ class LinkEvidence:
     crowd: Crowd
     """What is known of the people."""
 
+    def order(self, suspicion: Floats) -> Ints:
+        """(n_ballots,) positions of the votes, groups that act together first, then by this."""
+        return np.lexsort((-suspicion, ~self.crowd.left_out)).astype(np.int64)
+
     def verdicts(self) -> pd.DataFrame:
         """One row per input vote, in input order; see `Ranker.verdicts`."""
         ballots = self.ballots
@@ -152,7 +156,7 @@ class LinkEvidence:
             out[ballots.place] = values
             return out
 
-        order = np.argsort(-self.suspicion, kind="stable")
+        order = self.order(self.suspicion)
         place = np.empty(rows.n_rows, np.int32)
         place[order] = np.arange(1, rows.n_rows + 1, dtype=np.int32)
         cut = np.flatnonzero(self.pruned)

@@ -125,11 +125,11 @@ def test_a_campaign_that_bends_the_consensus_is_named_by_going_together():
     assert of_kind(made, "campaign") <= set(found.groups[0].people) <= planted
 
 
-def test_people_with_a_taste_of_their_own_are_named_and_are_no_group():
-    """Who differs does not act together: a group is accused, a taste is not."""
+def test_people_with_a_taste_of_their_own_are_neither_named_nor_a_group():
+    """They cast contrary votes, and nobody is accused of that."""
     made = simulated(1, shares=AnnotatorShares(minority=0.15), n_votes=8000)
     found = looked_at(made.votes)
-    assert set(named(found)) == of_kind(made, "minority")
+    assert named(found) == []
     assert found.groups == ()
 
 

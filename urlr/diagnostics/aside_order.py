@@ -39,7 +39,8 @@ class AsideOrder:
 def aside_order(ranker: Ranker) -> AsideOrder:
     """In which order a fit would set its votes aside.
 
-    The default sets votes aside by how suspicious they are as they are read; ties never are. The
+    The default sets aside the votes of groups that act together, where these do not count, and then
+    votes by how suspicious they are as they are read; ties never are. The
     paper takes whole edges by their entry: beyond the share that its path was followed to, by what
     is left of them there, which is the order in which they would enter if nothing else moved.
     """
@@ -54,8 +55,8 @@ def aside_order(ranker: Ranker) -> AsideOrder:
 def _of_votes(evidence: LinkEvidence, share: float) -> AsideOrder:
     place = evidence.ballots.place.astype(np.int64)
     as_read = np.where(evidence.turned, -1.0, 1.0) * evidence.suspicion
-    order = np.argsort(-as_read, kind="stable")
-    n_decided = np.count_nonzero(~evidence.ballots.tie)
+    order = evidence.order(as_read)
+    n_able = np.count_nonzero(~evidence.ballots.tie | evidence.crowd.left_out)
     turned = np.flatnonzero(evidence.turned & ~evidence.set_aside)
     turned = turned[np.argsort(-evidence.suspicion[turned], kind="stable")]
     return AsideOrder(
@@ -63,7 +64,7 @@ def _of_votes(evidence: LinkEvidence, share: float) -> AsideOrder:
         turned=place[turned],
         share=share,
         n_aside=int(np.count_nonzero(evidence.set_aside)),
-        last=np.minimum(np.arange(order.size + 1), n_decided),
+        last=np.minimum(np.arange(order.size + 1), n_able),
     )
 
 

@@ -1,9 +1,9 @@
 """Whether contrary votes come from somewhere in particular: from people, on items, at times.
 
-A vote is contrary if it goes against what the others think, one person one say (`consensus`). Who
-departs from that, alone or together with others (`annotators`), loses the say in it. Then every
-person, item and span of time is asked whether it has more contrary votes than the pairs compared
-there explain, and the answers are corrected together (Benjamini & Hochberg 1995).
+A vote is contrary if it goes against the consensus that people are judged by (`people.crowd`).
+Every person, item and span of time is asked whether it has more contrary votes than the pairs
+compared there explain, and the answers are corrected together (Benjamini & Hochberg 1995). No
+person is named who is not accused: people who differ in taste cast contrary votes too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urlr.model.logistic import Penalties
 from urlr.people.crowd import FEWEST_VOTES, Crowd, crowd_of
 from urlr.people.poisson_binomial import lower_tail_deviates, sums
 from urlr.people.reliability import Reliability, reliability, tallied
-from urlr.people.verdicts import q_values
+from urlr.people.verdicts import is_accusation, judged_people, q_values
 from urlr.sentence import Sentence
 from urlr.votes.ballots import Ballots, ballots_of
 from urlr.votes.table import VoteTable
@@ -129,7 +129,7 @@ def concentration(
         crowd = _crowd_of(ballots_of(votes))
     ballots = crowd.ballots
     seen = _Seen.of(crowd)
-    people_found, of = _by_person(ballots, seen, level)
+    people_found, of = _by_person(crowd, seen, level)
     looked = (
         people_found,
         _by_item(ballots, seen, votes.items, of),
@@ -230,9 +230,9 @@ def _words(kind: Kind, name: Any, n_contrary: int, expected: float, n_all: int) 
     return message("contrary_time", when=name, of_all=of_all, usual=usual)
 
 
-def _by_person(ballots: Ballots, seen: _Seen, level: float) -> tuple[_Places, Reliability]:
-    """Everybody beside a typical person on the same pairs."""
-    names = ballots.names
+def _by_person(crowd: Crowd, seen: _Seen, level: float) -> tuple[_Places, Reliability]:
+    """Everybody beside a typical person on the same pairs; found are the accused alone."""
+    ballots, names = crowd.ballots, crowd.ballots.names
     rows, person = _votes_of_people(ballots, seen)
     if len(names) < SMALLEST_CROWD:  # nobody is judged: all votes are taken for those of one person
         rows = np.flatnonzero(seen.judged)
@@ -242,13 +242,17 @@ def _by_person(ballots: Ballots, seen: _Seen, level: float) -> tuple[_Places, Re
     n_votes = sums(person, np.ones(person.size), n)
     able = (n_votes >= FEWEST_VOTES) & (of.p_smallest <= level)
     expected = sums(person, 0.5 - 0.5 * of.typical.contrast(np.abs(margin)), n)
+    p_value = of.p_value
+    if len(names) == len(ballots.names):
+        accused = is_accusation(judged_people(crowd).verdict)
+        p_value = np.where(accused, p_value, 1.0)
     places = _Places(
         "person",
         names,
         n_votes,
         sums(person, margin < 0, n),
         expected,
-        of.p_value,
+        p_value,
         able & (len(ballots.names) >= SMALLEST_CROWD),
     )
     return places, of

@@ -24,7 +24,8 @@ from urlr.votes.ballots import Ballots, ballots_of
 from urlr.votes.table import voted_ids
 
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-"""Tried beside the one that was chosen."""
+"""Tried beside the one that was chosen, of the votes of all but groups that act together, which are
+set aside at every share."""
 TOP = 10
 
 
@@ -69,7 +70,8 @@ def explore(
 ) -> Explorer:
     """Rank by the train votes at many shares, and hold each ranking against held-out votes.
 
-    Votes are judged once; each share is then a refit that starts from the one before.
+    Votes are judged once; each share is then a refit that starts from the one before. Groups that
+    act together, where their votes do not count, are not asked about held-out votes either.
 
     Parameters
     ----------
@@ -90,16 +92,20 @@ def explore(
     """
     if not 0.0 <= chosen < 1.0:
         raise ArgumentError(message("not_a_share", name="chosen", value=chosen))
-    shares = np.unique([*SHARES, chosen])
     rng = np.random.default_rng(settings.seed)
     with threadpool_limits(limits=1):
         table = None if features is None else feature_table(features, known=voted_ids(train))
         read = read_votes(sampled(train, MOST_VOTES, rng), table, settings)
-        judged = judgement_of(read, table, settings, furthest=float(shares[-1]), like=like)
+        furthest = max(SHARES[-1], chosen)
+        judged = judgement_of(read, table, settings, furthest=furthest, like=like)
+        least = float(judged.left_out.mean())
+        chosen = max(chosen, least)
+        shares = np.unique([*(least + (1.0 - least) * np.array(SHARES)), chosen])
         asked = read_votes(held_out, table, settings)
         every = read.items if table is None else _either(read.items, asked.items)
         scores = np.stack([*judged.rankings(shares.tolist(), every, table)])
-    foretold = _foretold(ballots_of(asked), positions(every, asked.items), scores)
+    ballots = ballots_of(asked).without(judged.not_heard)
+    foretold = _foretold(ballots, positions(every, asked.items), scores)
     agreement, low, high = foretold.figures.T
     own = scores[int(np.searchsorted(shares, chosen))]
     top = np.argsort(np.stack([ranks_of(row) for row in scores]), axis=1, kind="stable")

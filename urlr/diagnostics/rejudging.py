@@ -67,6 +67,17 @@ class LinkJudgement:
         return np.where(self.trust.crowd.is_turned, -1.0, 1.0) * self.suspected
 
     @property
+    def left_out(self) -> Mask:
+        """(n_rows,) votes of groups that act together, where these do not count."""
+        return self.trust.votes.left_out
+
+    @property
+    def not_heard(self) -> pd.Index[Any]:
+        """Those whose votes these are."""
+        crowd = self.trust.crowd
+        return crowd.ballots.names[(crowd.group > 0) & (crowd.coordination == "drop")]
+
+    @property
     def n_turned(self) -> int:
         """Votes that are read the other way round."""
         return int(np.count_nonzero(self.trust.crowd.is_turned))
@@ -127,6 +138,16 @@ class PathJudgement:
         entry, rest = self.path.entry, np.abs(self.path.residual)
         of_edge = np.where(entry > 0, 1.0 + entry / (1.0 + entry), rest / (1.0 + rest))
         return np.asarray(of_edge[self._edges], np.float64)
+
+    @property
+    def left_out(self) -> Mask:
+        """The paper knows no people."""
+        return np.zeros(self.ballots.rows.n_rows, np.bool_)
+
+    @property
+    def not_heard(self) -> pd.Index[Any]:
+        """None, either."""
+        return self.ballots.names[:0]
 
     @property
     def n_turned(self) -> int:

@@ -3,7 +3,8 @@
 In a copy of the votes a few are turned around at random, and the copy is judged like any votes.
 Votes that were wrong before count as untouched, and a wrong vote that is turned around becomes a
 right one that counts as turned; both lower the figure, so that it is a cautious one. No care is
-taken to turn only votes that can be found: on a pair that is nearly equal nothing can tell.
+taken to turn only votes that can be found: on a pair that is nearly equal nothing can tell. Votes
+of groups that act together, where these do not count, are no part of it.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ def _tested(
     like: Ranker | None,
 ) -> SelfTest:
     judged = judgement_of(read, table, settings, turned=flipped, furthest=FIRST, like=like)
-    decided = ~ballots.tie
+    decided = ~ballots.tie & ~judged.left_out
+    if not (flipped & decided).any() or flipped[decided].all():
+        raise VoteError(message("no_decided_vote"))
     suspicion, wrong = judged.suspicion[decided], flipped[decided]
     aside = judged.set_aside()[decided]
     n_flipped = int(np.count_nonzero(wrong))

@@ -42,8 +42,10 @@ class Search:
     """(n_rows,) logit of the error rate of whoever cast the vote."""
     prune: float | Literal["auto"]
     """Share of the votes, or all that are likely wrong."""
+    left_out: Mask
+    """(n_rows,) votes that are set aside before all others, whatever they say."""
     sure: float = LIKELY_WRONG
-    """How likely that is."""
+    """How likely wrong a vote must be."""
 
     def suspicion(self, rows: Comparisons, found: LogisticFit) -> Floats:
         """logit P(wrong) of every vote; minus infinity for ties, which contradict nothing."""
@@ -52,26 +54,29 @@ class Search:
 
     def tied_at_cut(self, suspected: Floats, pruned: Mask) -> int:
         """Kept votes as suspicious as the last one set aside by a share."""
-        if self.prune == "auto" or not pruned.any():
+        chosen = pruned & ~self.left_out
+        if self.prune == "auto" or not chosen.any():
             return 0
-        cut = float(suspected[pruned].min())
+        cut = float(suspected[chosen].min())
         return int(np.count_nonzero(~pruned & (suspected >= cut - 1e-9 * (1.0 + abs(cut)))))
 
     def pruned(self, suspected: Floats, weight: Floats) -> Mask:
-        """Votes to set aside, of those that have weight; ties in suspicion by row order.
+        """Votes to set aside: those left out, then others that have weight, by their suspicion.
 
-        None where all of them seem wrong: then it is the ranking that cannot be trusted.
+        Votes that are as suspicious as each other go by row order. No others are set aside where
+        all of them seem wrong: then it is the ranking that cannot be trusted.
         """
+        able = (weight > 0) & np.isfinite(suspected) & ~self.left_out
         if self.prune == "auto":
-            decided = (weight > 0) & np.isfinite(suspected)
-            wrong = decided & (suspected >= logit(self.sure))
-            return wrong if (decided & ~wrong).any() else np.zeros_like(wrong)
-        able = np.flatnonzero((weight > 0) & np.isfinite(suspected))
-        count = min(int(self.prune * np.count_nonzero(weight > 0) + 1e-9), able.size)
-        mask = np.zeros(suspected.size, np.bool_)
-        if count:
-            order = np.argsort(-suspected[able], kind="stable")
-            mask[able[order[:count]]] = True
+            wrong = able & (suspected >= logit(self.sure))
+            return wrong | self.left_out if (able & ~wrong).any() else self.left_out.copy()
+        mask = self.left_out.copy()
+        count = int(self.prune * np.count_nonzero(weight > 0) + 1e-9)
+        count -= int(np.count_nonzero(self.left_out & (weight > 0)))
+        if count > 0:
+            rows = np.flatnonzero(able)
+            order = np.argsort(-suspected[rows], kind="stable")
+            mask[rows[order[:count]]] = True
         return mask
 
 
@@ -132,6 +137,8 @@ class WeighedVotes:
     """(n_rows,) calibrated log-odds of the vote, by fits that know one of its items or none."""
     counted: Mask
     """(n_rows,) decided votes that have such a margin."""
+    left_out: Mask
+    """(n_rows,) votes of groups that act together, where these do not count."""
 
     def damping(self, margin: Floats) -> float:
         """How much less sure of votes the fits are that have not seen their items, 1 at most."""
@@ -157,7 +164,7 @@ def search_of(
     rows = votes.rows
     damping = votes.damping(rows.margins(found.scores(rows.features), found.lean))
     sure = LIKELY_WRONG if rows.features.shape[1] else NEARLY_SURELY_WRONG
-    return Search(votes.search, limit, damping, votes.doubt, prune, sure)
+    return Search(votes.search, limit, damping, votes.doubt, prune, votes.left_out, sure)
 
 
 def robust_fit(

@@ -95,7 +95,15 @@ def judge_people(
         counted = tuned.judged & ~ballots.tie & (weight > 0)
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
     votes = WeighedVotes(
-        rows, ballots.weight, ranking, search, crowd.doubt(), weight, margin, counted
+        rows,
+        ballots.weight,
+        ranking,
+        search,
+        crowd.doubt(),
+        weight,
+        margin,
+        counted,
+        crowd.left_out,
     )
     return Trust(crowd, votes, tuned, trusted)
 

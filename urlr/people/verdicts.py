@@ -43,6 +43,12 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 FINE, CARELESS, REVERSED_PERSON, ONE_SIDED, COORDINATED, OTHER_TASTE, TOO_FEW = range(len(VERDICTS))
 ACCUSATIONS = VERDICTS[CARELESS : COORDINATED + 1]
 
+
+def is_accusation(verdict: Ints) -> Mask:
+    """Whether verdicts, as positions in `VERDICTS`, accuse somebody."""
+    return (verdict >= CARELESS) & (verdict <= COORDINATED)
+
+
 _LEVEL = 0.1
 _GUESSER = 0.05
 """Who is careless has at most this chance of a reliability above 0.75."""

@@ -55,6 +55,29 @@ class Ballots:
         nobody = np.full(self.rows.n_rows, -1, np.int32)
         return replace(self, annotator=nobody, names=self.names[:0], n_odd_names=0)
 
+    def without(self, people: pd.Index[Any]) -> Ballots:
+        """Return the ballots of all others."""
+        out = self.names.isin(people)
+        if not out.any():
+            return self
+        kept = np.flatnonzero(~np.append(out, False)[self.annotator])
+        number = np.append(np.where(out, -1, np.cumsum(~out) - 1), -1).astype(np.int32)
+
+        def taken(values: Floats | None) -> Floats | None:
+            return None if values is None else values[kept]
+
+        return replace(
+            self,
+            rows=self.rows.taken(kept),
+            weight=self.weight[kept],
+            tie=self.tie[kept],
+            annotator=number[self.annotator[kept]],
+            names=self.names[~out],
+            seconds=taken(self.seconds),
+            moments=taken(self.moments),
+            place=self.place[kept],
+        )
+
     def turned(self, which: Mask) -> Ballots:
         """Return the same ballots, some of them read the other way round."""
         return replace(self, rows=self.rows.turned(which))

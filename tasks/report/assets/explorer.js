@@ -68,6 +68,7 @@ function explorerSection() {
     const few = Math.min(TOP, path.top[chosen].length);
     said.textContent = percent(path.share[k], 1) + " set aside" + (k === chosen ? " (chosen)" : "") + ": " + plural(n, "vote") + ". The ranking then foretells "
       + range(path.agreement[k], path.low[k], path.high[k]) + " of " + plural(path.n_held_out, "vote") + " kept back; " + same + " of the top " + few + " are the same."
+      + (path.share[0] > 0 ? " The votes of people who act together, the first " + percent(path.share[0], 1) + ", are set aside at every share." : "")
       + (DATA.n_turned ? " At every share, the votes of people who are mostly wrong stay read the other way round (" + number(DATA.n_turned) + " at the chosen one)." : "");
     const likeness = path.tau_chosen[k] === null ? null : (1 + path.tau_chosen[k]) / 2;
     cards.replaceChildren(
