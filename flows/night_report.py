@@ -105,9 +105,9 @@ def _figures(entry: Entry) -> dict[str, object]:
         "votes": votes_of(entry) if entry.rows else None,
         "pruned": entry.n_pruned if entry.rows else None,
     }
-    deciding = None if entry.tau is None else entry.tau.deciding
+    deciding = None if entry.tau is None else entry.tau.shown
     plain = None if entry.tau is None else entry.tau.plain
-    gain = None if entry.difference is None else entry.difference.deciding
+    gain = None if entry.difference is None else entry.difference.shown
     found |= {
         "tau": None if deciding is None else deciding.value,
         "tau_low": None if deciding is None else deciding.low,
@@ -143,7 +143,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     tau, interval = figures(entry.tau)
     change = ""
     if entry.outcome in ("published", "held") and entry.difference is not None:
-        gained = entry.difference.deciding
+        gained = entry.difference.shown
         change = "" if gained is None else f"{gained.value:+.3f}"
     return (
         shown(entry.attribute, 40),
@@ -158,9 +158,9 @@ def _cells(entry: Entry) -> tuple[str, ...]:
 
 def figures(tau: VoteTau | None) -> tuple[str, str]:
     """Tau by the figure that decides, and its interval."""
-    if tau is None or tau.deciding is None:
+    if tau is None or tau.shown is None:
         return "", ""
-    return f"{tau.deciding.value:.3f}", f"{tau.deciding.low:.2f} to {tau.deciding.high:.2f}"
+    return f"{tau.shown.value:.3f}", f"{tau.shown.low:.2f} to {tau.shown.high:.2f}"
 
 
 def as_markdown(text: str) -> str:

@@ -30,6 +30,8 @@ from urlr.votes.ballots import ballots_of
 from urlr.votes.table import vote_table
 
 REPLICATES = 1000
+FEWEST_SHOWN = 20
+"""Judged votes from which on a figure is shown."""
 
 _MOST_CLUSTERS = 1000
 """Standard errors from so many are right to 2 %."""
@@ -70,6 +72,11 @@ class VoteTau:
     def deciding(self) -> Estimate | None:
         """The figure to decide by: by person where people are named, else plain."""
         return self.plain if self.by_person is None else self.by_person
+
+    @property
+    def shown(self) -> Estimate | None:
+        """The figure to show: none of a handful of votes, which would say nothing."""
+        return self.deciding if self.n_votes >= FEWEST_SHOWN else None
 
 
 @dataclass(frozen=True, slots=True)

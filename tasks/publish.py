@@ -199,9 +199,9 @@ def _on_champion(trained: Trained, order: Order) -> list[Sentence]:
 
 def _taus(found: dict[str, VoteTau | None]) -> dict[str, float]:
     return {
-        name: tau.deciding.value
+        name: tau.shown.value
         for name, tau in found.items()
-        if tau is not None and tau.deciding is not None
+        if tau is not None and tau.shown is not None
     }
 
 
@@ -268,7 +268,7 @@ def _asides(trained: Trained, order: Order, finding: Sentence) -> Iterator[Sente
         yield finding
     new = trained.new_items
     if new is not None and (count := new.difference.n_votes):
-        before, tau = _shown(new.champion.deciding), _shown(new.challenger.deciding)
+        before, tau = _shown(new.champion.shown), _shown(new.challenger.shown)
         finding = message("on_new_items", finding=finding, count=count, before=before, tau=tau)
         yield finding
     if trained.suspect:
@@ -360,7 +360,7 @@ def _figures(name: str, tau: VoteTau | None) -> dict[str, float | None]:
     if tau is None:
         return {}
     found: dict[str, float | None] = {f"{name}_votes": float(tau.n_votes)}
-    for suffix, estimate in (("", tau.deciding), ("_plain", tau.plain)):
+    for suffix, estimate in (("", tau.shown), ("_plain", tau.plain)):
         if estimate is None:
             continue
         found[f"{name}{suffix}"] = estimate.value
@@ -386,7 +386,7 @@ def _described(trained: Trained, champion: Version | None, verdict: Verdict) -> 
     result = trained.result
     votes = result.rows["used"] + result.rows["ties"]
     if champion is None:
-        tau = None if result.tau is None else result.tau.deciding
+        tau = None if result.tau is None else result.tau.shown
         if tau is None:
             said = message("first_version_not_judged", votes=votes)
         else:
@@ -409,7 +409,7 @@ def _described(trained: Trained, champion: Version | None, verdict: Verdict) -> 
 def _step(trained: Trained) -> Sentence:
     if trained.champion is None:
         return message("tau_not_compared")
-    before, after = trained.champion.champion.deciding, trained.champion.challenger.deciding
+    before, after = trained.champion.champion.shown, trained.champion.challenger.shown
     return message("tau_step", before=_shown(before), after=_shown(after))
 
 

@@ -180,7 +180,7 @@ def new_votes_of(entry: Entry) -> int | None:
 
 def rounded_tau(entry: Entry) -> float | None:
     """Tau by the figure that decides, to four digits."""
-    deciding = None if entry.tau is None else entry.tau.deciding
+    deciding = None if entry.tau is None else entry.tau.shown
     if deciding is None or not math.isfinite(deciding.value):
         return None
     return round(deciding.value, 4)

@@ -361,6 +361,6 @@ def _component_sizes(votes: VoteTable) -> tuple[int, ...]:
 
 
 def _tau(found: Any) -> float | None:
-    if found is None or found.deciding is None:
+    if found is None or found.shown is None:
         return None
-    return float(found.deciding.value)
+    return float(found.shown.value)

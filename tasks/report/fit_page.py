@@ -46,7 +46,7 @@ def fit_page(ranker: Ranker, features: pd.DataFrame | None, *, name: str) -> dic
 
 
 def _head(tau: VoteTau | None) -> PageHead:
-    found = None if tau is None else tau.deciding
+    found = None if tau is None else tau.shown
     if tau is None or found is None:
         return PageHead()
     interval = Interval(found.value, found.low, found.high)

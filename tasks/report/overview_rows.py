@@ -97,9 +97,9 @@ def columns_of(rows: Sequence[Row], links: Mapping[str, str]) -> dict[str, list[
 
 def _cells(row: Row, link: str | None) -> dict[str, Any]:
     entry = row.entry
-    tau = _interval(_deciding(entry.tau))
+    tau = _interval(_estimate(entry.tau))
     told = entry.outcome in ("published", "held") or entry.verdict == "held"
-    gain = _interval(_deciding(entry.difference) if told else None)
+    gain = _interval(_estimate(entry.difference) if told else None)
     auc = None if entry.self_test is None else entry.self_test.auc
     votes = votes_of(entry)
     has_results = entry.key is not None
@@ -170,8 +170,8 @@ def rounded(value: float | None, digits: int = 4) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
 
 
-def _deciding(tau: VoteTau | None) -> Estimate | None:
-    return None if tau is None else tau.deciding
+def _estimate(tau: VoteTau | None) -> Estimate | None:
+    return None if tau is None else tau.shown
 
 
 def _interval(figure: Estimate | None) -> list[float | None]:

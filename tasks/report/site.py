@@ -176,6 +176,6 @@ def _page_data(store: Store, entry: Entry) -> AttributePage | None:
 
 
 def _interval(tau: VoteTau | None) -> Interval | None:
-    if tau is None or tau.deciding is None:
+    if tau is None or tau.shown is None:
         return None
-    return Interval(tau.deciding.value, tau.deciding.low, tau.deciding.high)
+    return Interval(tau.shown.value, tau.shown.low, tau.shown.high)
