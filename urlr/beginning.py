@@ -138,7 +138,8 @@ def begin(
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
         before = search.features
         search, tuned = _tuned_again(crowd, search, fixed, seed)
-        if abs(np.log(search.features / before)) > _OTHERWISE:
+        otherwise = abs(np.log(search.features / before)) > _OTHERWISE
+        if otherwise and features.size <= _LARGE:  # else people are judged by a column of its own
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
             crowd = judged(ranking)
     rows, weight = crowd.as_read(), crowd.weight()
@@ -148,6 +149,7 @@ def begin(
         ranking = search = replace(search, items=1.0 / variance)
     else:
         search, tuned = _tuned_again(crowd, search, fixed, seed, tuned)
+        tuned = None if tuned is None else tuned.weighed(rows, weight)
         ranking = _with_items(search, rows, weight, settings)
     margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
     counted = counted & ~ballots.tie & (ballots.weight > 0)
@@ -192,16 +194,15 @@ def _tuned_again(
 
     A ridge that is fixed stays; then this is about what it says of votes on items left out.
     """
-    rows, weight = crowd.as_read(), crowd.weight()
     tuned = before
     if before is None or crowd.tastes.n:
+        rows = crowd.as_read()
         say = crowd.ballots.weight * ~crowd.left_out
         near = search.features if fixed or before is not None else None
         rng = np.random.default_rng(seed)
         tuned = tuned_ridge_of(rows, say, rng=rng, near=near, within=0.1 if fixed else 0.6)
     if tuned is None:
         return search, None
-    tuned = tuned.weighed(rows, weight)
     return search if fixed else replace(search, features=tuned.ridge), tuned
 
 
