@@ -133,15 +133,17 @@ def begin(
         coordination=settings.coordination,
         progress=progress,
     )
-    crowd = judged(ranking)
+    large = features.size > _LARGE
+    crowd = judged(ranking, tastes=settings.tastes and not large)
     if feature_map is not None and (crowd.apart.any() or crowd.reversed.any()):
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
         before = search.features
         search, tuned = _tuned_again(crowd, search, fixed, seed)
-        otherwise = abs(np.log(search.features / before)) > _OTHERWISE
-        if otherwise and features.size <= _LARGE:  # else people are judged by a column of its own
+        if large or abs(np.log(search.features / before)) > _OTHERWISE:
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
-            crowd = judged(ranking)
+            crowd = crowd if large else judged(ranking)
+    if large and settings.tastes:
+        crowd = judged(ranking, before=crowd)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if feature_map is None:
@@ -161,21 +163,30 @@ def begin(
 
 
 def _crowd_by_features(
-    ballots: Ballots, features: Floats, penalties: Penalties, **settings: Any
+    ballots: Ballots,
+    features: Floats,
+    penalties: Penalties,
+    *,
+    before: Crowd | None = None,
+    **settings: Any,
 ) -> Crowd:
     """Judge the people; by one column where features are many numbers: what all of them say.
 
     The many fits that people are judged by then take the time of fits without features. What the
-    column does not say of an item, its votes do.
+    column does not say of an item, its votes do. Then tastes are looked for once the others are
+    known (`before`), whose votes the column is made from.
     """
     if features.size <= _LARGE:
         return crowd_of(ballots, features, penalties, **settings)
-    rows = replace(ballots.rows, features=features)
-    plain = logistic_fit(rows, equal_say(ballots), penalties, tolerance=_ROUGHLY)
+    rows, weight = replace(ballots.rows, features=features), equal_say(ballots)
+    if before is not None:
+        rows, weight = before.as_read(), before.judging()
+    plain = logistic_fit(rows, weight, penalties, tolerance=_ROUGHLY)
     said = features @ plain.coefficients
     scale = max(float(said.std()), 1e-12)
     column = np.ascontiguousarray((said / scale)[:, None])
-    crowd = crowd_of(ballots, column, replace(penalties, features=_OF_COLUMN), **settings)
+    by_column = replace(penalties, features=_OF_COLUMN)
+    crowd = crowd_of(ballots, column, by_column, before=before, **settings)
     tastes = replace(
         crowd.tastes,
         coefficients=(plain.coefficients / scale)[:, None] @ crowd.tastes.coefficients,
