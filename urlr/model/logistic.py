@@ -25,6 +25,8 @@ _NEWTON_STEPS = 100
 _INNER_STEPS = 500  # and one for every item: what one end of a chain says must reach the other
 _LONGEST = 5.0  # log-odds a margin may change by in one step; the curvature says nothing beyond
 _FARTHEST = 700.0  # exp() of more is infinite
+_OF_INFLUENCE = 3e-3  # relative accuracy of the influence of votes
+_ENOUGH = 20_000  # rows of features that the metric is made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Metric:
         if penalties.has_items:
             own = 1.0 / (degree + tau)
             left = degree * tau * own
-        schur = features.T @ (left[:, None] * features)
+        schur = _gram(features, left)
         schur[np.diag_indices(len(schur))] += penalties.features
         factor = linalg.cholesky(schur, lower=True, check_finite=False) if len(schur) else schur
         lean = float(curvature @ rows.side**2) + penalties.lean
@@ -169,17 +171,36 @@ class Metric:
 
     def solve(self, right: Floats) -> Floats:
         """Multiply by the inverse."""
-        d = self.features.shape[1]
+        d, has_items = self.features.shape[1], self.penalties.has_items
         out = np.zeros_like(right)
         absorbed = self.own * right[d:-1]
         if d:
-            reduced = right[:d] - self.features.T @ (self.degree * absorbed)
+            reduced = right[:d]
+            if has_items:
+                reduced = reduced - self.features.T @ (self.degree * absorbed)
             out[:d] = linalg.cho_solve((self.factor, True), reduced, check_finite=False)
-            absorbed = absorbed - self.own * self.degree * (self.features @ out[:d])
+            if has_items:
+                absorbed -= self.own * self.degree * (self.features @ out[:d])
         out[d:-1] = absorbed
         if np.isfinite(self.lean) and self.lean > 0:
             out[-1] = right[-1] / self.lean
         return out
+
+
+def _gram(features: Floats, weight: Floats) -> Floats:
+    """Phi' W Phi; from some of the rows where there are many.
+
+    These are taken evenly along the weights, so that heavy rows are not missed. Then a solution
+    takes a step or two more, and the matrix, which would cost more than all else, a fifth.
+    """
+    scale = np.sqrt(weight)
+    if len(features) > _ENOUGH:
+        ends = np.cumsum(weight)
+        at = (np.arange(_ENOUGH) + 0.5) * (ends[-1] / _ENOUGH)
+        taken, times = np.unique(np.searchsorted(ends, at), return_counts=True)
+        features, scale = features[taken], np.sqrt(times * (ends[-1] / _ENOUGH))
+    part = scale[:, None] * features
+    return np.asarray(part.T @ part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,29 +312,39 @@ def influence(
     weight: Floats,
     penalties: Penalties,
     fitted: LogisticFit,
-    first: tuple[Floats, int],
-    second: tuple[Floats, int],
+    features: Floats,
+    place: Ints,
 ) -> Floats:
-    """(n_rows,) what each vote adds to the lead of one item over another, to first order.
+    """(n_items - 1, n_rows) what each vote adds to the lead of one item over others, first order.
 
-    An item is given by its features and its place among the compared items, -1 for none.
+    Parameters
+    ----------
+    features
+        (n_items, n_features) of the item and the others.
+    place
+        (n_items,) their places among the compared items, -1 for none.
     """
     problem = _Problem(rows, weight, 1.0, penalties)
     d = rows.features.shape[1]
-    point = np.concatenate([fitted.coefficients, fitted.effects, [fitted.lean]])
-    problem.gradient(point)
-    lead = np.zeros_like(point)
-    for sign, (features, place) in ((1.0, first), (-1.0, second)):
-        lead[:d] += sign * features
-        if place >= 0 and penalties.has_items:
-            lead[d + place] += sign
+    problem.gradient(np.concatenate([fitted.coefficients, fitted.effects, [fitted.lean]]))
     metric = Metric.of(rows, problem.curvature, penalties)
-    change = problem.newton_step(-lead, metric, accuracy=1e-2)
-    scores = rows.features @ change[:d]
-    if penalties.has_items:
-        scores = scores + change[d:-1]
     chance = expit(rows.log_odds(fitted.scores(rows.features), fitted.lean))
-    return weight * (rows.target - chance) * rows.margins(scores, float(change[-1]))
+    pull = weight * (rows.target - chance)
+
+    def of_place(one: int) -> Floats:
+        """What a point says of the item itself."""
+        alone = np.zeros(problem.ridge.size)
+        alone[:d] = features[one]
+        if place[one] >= 0 and penalties.has_items:
+            alone[d + place[one]] = 1.0
+        return alone
+
+    found = np.empty((len(place) - 1, rows.n_rows))
+    for one in range(1, len(place)):
+        lead = of_place(0) - of_place(one)
+        change = problem.newton_step(-lead, metric, accuracy=_OF_INFLUENCE)
+        found[one - 1] = pull * rows.margins(problem._scores(change), float(change[-1]))
+    return found
 
 
 class _Problem:

@@ -55,11 +55,13 @@ def rests_on(
     place = np.full(scores.size, -1)
     place[compared] = np.arange(compared.size)
     inside, outside = order[max(size - _RIVALS, 0) : size][::-1], order[size : size + _RIVALS]
+    near = np.concatenate([inside, outside])
+    ahead = np.zeros((near.size, weight.size))  # what votes add to the lead of the first over each
+    ahead[1:] = influence(model.rows, weight, model.penalties, fitted, features[near], place[near])
     gains, leads = [], []
-    for first in inside:
-        for second in outside:
-            ends = [(features[one], int(place[one])) for one in (first, second)]
-            gains.append(influence(model.rows, weight, model.penalties, fitted, *ends))
+    for one, first in enumerate(inside):
+        for other, second in enumerate(outside, inside.size):
+            gains.append(ahead[other] - ahead[one])
             leads.append(float(scores[first] - scores[second]))
 
     def changed(without: Ints) -> bool:
@@ -86,11 +88,10 @@ def rests_on(
         plans = []
         for gain, lead in zip(gains, leads, strict=True):
             total = np.bincount(code[counted], gain[counted])
-            sequence = np.argsort(-total, kind="stable")
-            sequence = sequence[total[sequence] > 0]
-            needed = int(np.searchsorted(np.cumsum(total[sequence]), lead)) + 1
-            plans.append((needed, sequence))
-        for needed, sequence in sorted(plans, key=lambda one: one[0])[:2]:
+            least_last = np.sort(total[total > 0])[::-1]
+            plans.append((int(np.searchsorted(np.cumsum(least_last), lead)) + 1, total))
+        for needed, total in sorted(plans, key=lambda one: one[0])[:2]:
+            sequence = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
             for times in _MORE:
                 n = int(np.ceil(needed * times))
                 if n > sequence.size or (best is not None and n >= best):

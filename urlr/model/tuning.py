@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -37,9 +38,10 @@ class Tuned:
     fold: Ints
     """(n_items,) which fold each item belongs to."""
     margin: Floats
-    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none."""
+    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none; 0
+    for votes that ridges were not tried on, until votes are weighed."""
     judged: Mask
-    """(n_rows,) votes that have such a margin."""
+    """(n_rows,) votes that can have such a margin."""
     loss: float
     """Log loss of the judged votes at that ridge."""
 
@@ -49,7 +51,7 @@ class Tuned:
 
     def weighed(self, rows: Comparisons, weight: Floats) -> Tuned:
         """Return the same with votes weighed anew in the fits; the ridge and the folds stay."""
-        margin, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold), [])
+        margin, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold))
         return replace(self, margin=margin)
 
 
@@ -84,7 +86,7 @@ def tuned_ridge_of(
     if rows.n_rows > _MOST_VOTES:
         some = np.sort(rng.choice(rows.n_rows, _MOST_VOTES, replace=False))
         rows, weight = rows.taken(some), weight[some]
-    folds = _folds(rows, weight, fold)
+    folds = list(_folds(rows, weight, fold))
     if not folds:
         return None
     judged = np.logical_or.reduce([one.held for one in folds]) & (weight > 0)
@@ -108,8 +110,10 @@ def tuned_ridge_of(
                 break
     if best is None or every is rows:
         return best
-    held = np.logical_or.reduce([one.held for one in _folds(every, say, fold)])
-    return replace(best.weighed(every, say), judged=held & (say > 0))
+    margin = np.zeros(every.n_rows)
+    margin[some] = best.margin
+    held = ~np.logical_and.reduce(list(_trains(every, say, fold)))
+    return replace(best, margin=margin, judged=held & (say > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +126,22 @@ class _Fold:
     weight: Floats
 
 
-def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> list[_Fold]:
-    """Those folds that leave votes on both sides."""
-    folds = []
+def _trains(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[Mask]:
+    """(n_rows,) votes to learn from, for those folds that leave votes on both sides."""
     counts = weight > 0
     for k in range(int(fold.max()) + 1):
         train = (fold[rows.winner] != k) & (fold[rows.loser] != k) & counts
         if train.any() and not train[counts].all():
-            folds.append(_Fold(~train, rows.taken(train), weight[train]))
-    return folds
+            yield train
+
+
+def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[_Fold]:
+    for train in _trains(rows, weight, fold):
+        yield _Fold(~train, rows.taken(train), weight[train])
 
 
 def _margins(
-    rows: Comparisons, ridge: float, folds: list[_Fold], starts: list[LogisticFit]
+    rows: Comparisons, ridge: float, folds: Iterable[_Fold], starts: Sequence[LogisticFit] = ()
 ) -> tuple[Floats, list[LogisticFit]]:
     """Mean over the folds that leave a vote out of its margin; and the fits, to start others."""
     total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)

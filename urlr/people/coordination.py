@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from urlr.arrays import Codes, Floats, Mask
+from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.people.directions import departures, folds_of_votes, leading
 
@@ -112,9 +112,10 @@ class Departures:
         rows = self.rows
         return np.asarray(folds_of_votes(rows.winner, rows.loser, self.person, 2) == 1)
 
-    def of_people(self, per_row: Floats | Mask, where: Mask) -> Floats:
-        """(n_people,) weighted sums over some of the votes."""
-        who, each = self.person[where], (self.weight * per_row)[where]
+    @cached_property
+    def count(self) -> Floats:
+        """(n_people,) weight of the decided votes."""
+        who, each = self.person[self.decided], self.weight[self.decided]
         return np.bincount(who, each, self.n_people).astype(np.float64)
 
 
@@ -125,12 +126,13 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
         return found, best
     for group in _candidates(votes):
         crowd = _opinions(votes, group)
+        sight = _sight(votes, group)
         for _ in range(_FOLDS):
-            stays = group & _told(votes, group, crowd, ~votes.kept_back).goes_along
+            stays = group & _told(votes, sight, crowd, ~votes.kept_back).goes_along
             if np.count_nonzero(stays) < 2 or np.array_equal(stays, group):
                 break
-            group = stays
-        told = _told(votes, group, crowd, votes.kept_back)
+            group, sight = stays, _sight(votes, stays)
+        told = _told(votes, sight, crowd, votes.kept_back)
         total = float(_ratio(told.together(group), _WORTH * np.count_nonzero(group) ** 0.5)[0])
         if told.together(group).n[0] >= FEWEST_VOTES and total > _AS_ONE:
             total += _beside(votes, group)
@@ -139,7 +141,8 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
     if found.any():
         # Whoever goes along with them on such votes as they do is one of them.
         whole = np.ones(votes.rows.n_rows, np.bool_)
-        told = _told(votes, found, _opinions(votes, found), whole, everybody=True)
+        sight = _sight(votes, found, everybody=True)
+        told = _told(votes, sight, _opinions(votes, found), whole)
         more = found | (votes.able & (told.n >= _KNOWN) & told.goes_along)
         if 2 * np.count_nonzero(more) <= np.count_nonzero(votes.able):
             found = more
@@ -257,27 +260,41 @@ def _opinions(votes: Departures, group: Mask) -> tuple[Floats, Floats]:
     return rows.margins(fitted.scores(rows.features)), alone.margins(by_votes.effects)
 
 
-def _told(
-    votes: Departures,
-    group: Mask,
-    crowd: tuple[Floats, Floats],
-    among: Mask,
-    *,
-    everybody: bool = False,
-) -> _Told:
-    """Some votes of the members, or of everybody, beside the opinion of the (other) members."""
-    mine = votes.decided & np.append(group, False)[votes.person]
-    inside = _by_each_other(votes, group)
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """Votes of the members, or of everybody, as the (other) members see them."""
+
+    mine: Ints
+    """(n_mine,) the votes."""
+    inside: Floats
+    """(n_mine,) margins by the (other) members' votes."""
+    usual: Floats
+    """(n_mine,) how often people of one taste go against an opinion as clear."""
+
+
+def _sight(votes: Departures, group: Mask, *, everybody: bool = False) -> _Sight:
+    mine, inside = _by_each_other(votes, group)
     if everybody:
-        alone = votes.alone
-        of_group = logistic_fit(alone, votes.say * mine, _ALONE, tolerance=_TOLERANCE)
-        inside, mine = np.where(mine, inside, alone.margins(of_group.effects)), votes.decided
-    shared = np.maximum(*(np.sign(inside) * one for one in crowd))
-    told = mine & among & (np.abs(inside) > _CLEAR)
-    told &= np.abs(inside) - shared > _APART
-    n, against = votes.of_people(told, told), votes.of_people(inside < 0, told)
-    usual = _usual_slips(votes, group, np.abs(inside))
-    return _Told(n, against, votes.of_people(usual, told))
+        alone, whole = votes.alone, np.flatnonzero(votes.decided)
+        said = np.zeros(votes.rows.n_rows)
+        said[mine] = votes.say[mine]
+        of_group = alone.margins(logistic_fit(alone, said, _ALONE, tolerance=_TOLERANCE).effects)
+        of_group[mine] = inside
+        mine, inside = whole, of_group[whole]
+    return _Sight(mine, inside, _usual_slips(votes, group, np.abs(inside)))
+
+
+def _told(votes: Departures, sight: _Sight, crowd: tuple[Floats, Floats], among: Mask) -> _Told:
+    """Some of the votes beside the opinion of the (other) members."""
+    inside, mine = sight.inside, sight.mine
+    shared = np.maximum(*(np.sign(inside) * one[mine] for one in crowd))
+    told = among[mine] & (np.abs(inside) > _CLEAR) & (np.abs(inside) - shared > _APART)
+    who, weight = votes.person[mine][told], votes.weight[mine][told]
+
+    def of_people(per_row: Floats | Mask) -> Floats:
+        return np.bincount(who, weight * per_row[told], votes.n_people).astype(np.float64)
+
+    return _Told(of_people(told), of_people(inside < 0), of_people(sight.usual))
 
 
 def _ratio(told: _Told, worth: float = _WORTH) -> Floats:
@@ -297,8 +314,8 @@ def _ratio(told: _Told, worth: float = _WORTH) -> Floats:
     return np.where(n > 0, together - alike, 0.0)
 
 
-def _by_each_other(votes: Departures, group: Mask) -> Floats:
-    """(n_rows,) margin of members' votes by a ranking from the other members'; else 0."""
+def _by_each_other(votes: Departures, group: Mask) -> tuple[Ints, Floats]:
+    """Members' votes, and their margins by a ranking from the other members'."""
     mine = np.flatnonzero(votes.decided & np.append(group, False)[votes.person])
     rows, say = votes.alone.taken(mine), votes.say[mine]
     members = np.flatnonzero(group)
@@ -312,18 +329,16 @@ def _by_each_other(votes: Departures, group: Mask) -> Floats:
         if others.any():
             start = logistic_fit(rows, others, _ALONE, start=start, tolerance=_TOLERANCE)
             margin = np.where(fold == held, rows.margins(start.effects), margin)
-    inside = np.zeros(votes.rows.n_rows)
-    inside[mine] = margin
-    return inside
+    return mine, margin
 
 
 def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
-    """(n_rows,) how often people outside the group go against opinions of each other as clear.
+    """(n_opinions,) how often people outside the group go against opinions of each other as clear.
 
     Of those who are wrong at most twice as often as people in the middle, as many as have cast as
     many votes, those with most votes first.
     """
-    count = votes.of_people(votes.decided, votes.decided)
+    count = votes.count
     among = votes.able & ~group
     if among.any():
         among &= votes.error_rate <= _USUAL * np.median(votes.error_rate[among])
@@ -332,9 +347,9 @@ def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
     enough = int(np.searchsorted(np.cumsum(count[others]), count[group].sum())) + 1
     crowd = np.zeros(votes.n_people, np.bool_)
     crowd[others[: max(enough, 2)]] = True
-    inside = _by_each_other(votes, crowd)
-    seen = np.flatnonzero(inside)
-    size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[seen]
+    mine, inside = _by_each_other(votes, crowd)
+    seen = inside != 0
+    size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[mine][seen]
     n = np.bincount(size, weight, len(_SIZES) + 1)
     against = np.bincount(size, weight * (inside[seen] < 0), len(_SIZES) + 1)
     # Where nothing is known: as often as ten votes of which a tenth goes against it.

@@ -189,6 +189,7 @@ def crowd_of(
     turn: bool = True,
     tastes: bool = True,
     coordination: Coordination = "drop",
+    before: Crowd | None = None,
     progress: Progress = no_progress,
 ) -> Crowd:
     """Judge everybody who voted; see the module.
@@ -204,6 +205,8 @@ def crowd_of(
         whether tastes are looked for.
     coordination
         What becomes of groups that act together: they count for nothing, for one person, in full.
+    before
+        Who is reversed and who acts together, if that is known.
     """
     n = len(ballots.names)
     rows = replace(ballots.rows, features=features)
@@ -227,21 +230,16 @@ def crowd_of(
         coordination,
     )
     progress("what people agree on", 0.0)
-    crowd = judge.rounds(crowd, _ROUNDS, beginning=True)
-    if n == 0:
-        return crowd
-    progress("who acts together", 0.3)
-    crowd = judge.with_reversed(crowd)
-    for number in range(1, _MOST_GROUPS + 1):
-        group, evidence = acting_together(judge.departures(crowd))
-        if not group.any():
-            break
-        crowd = replace(
-            crowd,
-            group=np.where(group, number, crowd.group),
-            evidence=(*crowd.evidence, evidence),
-        )
+    if before is not None:
+        known = ("side", "error_rate", "group", "reversed", "evidence")
+        crowd = replace(crowd, **{name: getattr(before, name) for name in known})
         crowd = judge.rounds(crowd, _ROUNDS - 1)
+    else:
+        crowd = judge.rounds(crowd, _ROUNDS, beginning=True)
+        if n == 0:
+            return crowd
+        progress("who acts together", 0.3)
+        crowd = judge.with_groups(judge.with_reversed(crowd))
     crowd = judge.with_reversed(crowd)
     if not tastes:
         return judge.with_shares(crowd)
@@ -355,6 +353,20 @@ class _Judge:
             if not (wrong & ~crowd.reversed).any():
                 break
             crowd = self.rounds(replace(crowd, reversed=wrong | crowd.reversed), _ROUNDS - 1)
+        return crowd
+
+    def with_groups(self, crowd: Crowd) -> Crowd:
+        """Set groups that act together apart, one after the other."""
+        for number in range(1, _MOST_GROUPS + 1):
+            group, evidence = acting_together(self.departures(crowd))
+            if not group.any():
+                break
+            crowd = replace(
+                crowd,
+                group=np.where(group, number, crowd.group),
+                evidence=(*crowd.evidence, evidence),
+            )
+            crowd = self.rounds(crowd, _ROUNDS - 1)
         return crowd
 
     def with_shares(self, crowd: Crowd) -> Crowd:

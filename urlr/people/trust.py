@@ -69,18 +69,20 @@ def judge_people(
         space.features,
         sides=settings.left_right,
         turn=settings.turn_reversed,
-        tastes=settings.tastes,
         coordination=settings.coordination,
         progress=progress,
     )
-    crowd = judged(ranking)
+    large = space.features.size > _LARGE
+    crowd = judged(ranking, tastes=settings.tastes and not large)
     if not alone and (crowd.apart.any() or crowd.reversed.any()):
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
         before = search.features
         search, tuned = _tuned_again(crowd, search, chosen, None)
-        if abs(np.log(search.features / before)) > _OTHERWISE:
+        if large or abs(np.log(search.features / before)) > _OTHERWISE:
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
-            crowd = judged(ranking)
+            crowd = crowd if large else judged(ranking, tastes=settings.tastes)
+    if large and settings.tastes:
+        crowd = judged(ranking, before=crowd)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if alone:
@@ -88,6 +90,7 @@ def judge_people(
         ranking = search = replace(search, items=1.0 / variance)
     else:
         search, tuned = _tuned_again(crowd, search, chosen, tuned)
+        tuned = None if tuned is None else tuned.weighed(rows, weight)
         ranking = _with_items(search, rows, weight, settings)
     margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
     counted = counted & ~ballots.tie & (ballots.weight > 0)
@@ -109,21 +112,30 @@ def judge_people(
 
 
 def _crowd_by_features(
-    ballots: Ballots, features: Floats, penalties: Penalties, **settings: Any
+    ballots: Ballots,
+    features: Floats,
+    penalties: Penalties,
+    *,
+    before: Crowd | None = None,
+    **settings: Any,
 ) -> Crowd:
     """Judge the people; by one column where features are many numbers: what all of them say.
 
     The many fits that people are judged by then take the time of fits without features. What the
-    column does not say of an item, its votes do.
+    column does not say of an item, its votes do. Then tastes are looked for once the others are
+    known (`before`), whose votes the column is made from.
     """
     if features.size <= _LARGE:
         return crowd_of(ballots, features, penalties, **settings)
-    rows = replace(ballots.rows, features=features)
-    plain = logistic_fit(rows, equal_say(ballots), penalties, tolerance=_ROUGHLY)
+    rows, weight = replace(ballots.rows, features=features), equal_say(ballots)
+    if before is not None:
+        rows, weight = before.as_read(), before.judging()
+    plain = logistic_fit(rows, weight, penalties, tolerance=_ROUGHLY)
     said = features @ plain.coefficients
     scale = max(float(said.std()), 1e-12)
     column = np.ascontiguousarray((said / scale)[:, None])
-    crowd = crowd_of(ballots, column, replace(penalties, features=_OF_COLUMN), **settings)
+    by_column = replace(penalties, features=_OF_COLUMN)
+    crowd = crowd_of(ballots, column, by_column, before=before, **settings)
     tastes = replace(
         crowd.tastes,
         coefficients=(plain.coefficients / scale)[:, None] @ crowd.tastes.coefficients,
@@ -138,16 +150,15 @@ def _tuned_again(
 
     A ridge that is fixed stays; then this is about what it says of votes on items left out.
     """
-    rows, weight, fixed = crowd.as_read(), crowd.weight(), chosen.fixed
-    tuned = before
+    fixed, tuned = chosen.fixed, before
     if before is None or crowd.tastes.n:
+        rows = crowd.as_read()
         say = crowd.ballots.weight * ~crowd.left_out
         near = search.features if fixed or before is not None else None
         rng = np.random.default_rng(chosen.seed)
         tuned = tuned_ridge_of(rows, say, rng=rng, near=near, within=0.1 if fixed else 0.6)
     if tuned is None:
         return search, None
-    tuned = tuned.weighed(rows, weight)
     return search if fixed else replace(search, features=tuned.ridge), tuned
 
 

@@ -7,6 +7,7 @@ of a Laplace kernel, which bends, stand beside the straight columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ import numpy as np
 from scipy import linalg
 from scipy.spatial.distance import cdist
 
+from urlr import kernels
 from urlr.arrays import Floats
 from urlr.messages import message
 from urlr.space.projections import signs_of
@@ -26,6 +28,11 @@ BENT = 0.4
 """Share of the kernel in the prior variance of a score, as fitted."""
 _MOST_DIRECTIONS = 300
 _LANDMARKS = 500
+_SEEN = 20_000
+"""Rows that components are found by, drawn where there are more; of 110,000 items, see
+`tests/urlr/test_prior.py`."""
+_AT_ONCE = 8192
+"""Rows that are mapped at a time."""
 _MOST_COMPONENTS = 100
 _SMALLEST = 1e-4
 """Components with less than this share of the largest one's variance are left out."""
@@ -65,17 +72,19 @@ class PriorSpace:
     @classmethod
     def fit(cls, values: Floats, *, bent: bool, rng: np.random.Generator) -> PriorSpace:
         """Fit to (n_rows, n_in) standardised values; `rng` draws the landmarks."""
-        clipped = np.clip(values, -_FARTHEST, _FARTHEST)
-        centre = clipped.mean(axis=0)
-        directions = _directions(clipped - centre)
+        n = len(values)
+        centre = np.sum([part.sum(axis=0) for part in _clipped(values)], axis=0) / n
+        directions = _directions(values, centre)
         nothing = np.zeros((0, values.shape[1]))
         straight = cls(1.0, centre, directions, nothing, np.zeros((0, 0)), np.zeros(0))
-        n = len(values)
         if not bent or n < 3:
             return straight
-        landmarks = clipped
+        landmarks = seen = np.arange(n)
         if n > _LANDMARKS:
-            landmarks = clipped[np.sort(rng.choice(n, _LANDMARKS, replace=False))]
+            landmarks = np.sort(rng.choice(n, _LANDMARKS, replace=False))
+        if n > _SEEN:
+            seen = np.sort(rng.choice(n, _SEEN, replace=False))
+        landmarks = np.clip(values[landmarks], -_FARTHEST, _FARTHEST)
         distance = cdist(landmarks, landmarks, "cityblock")
         typical = float(distance.sum()) / max(1, distance.size - len(distance))
         if not typical > 0:
@@ -83,14 +92,15 @@ class PriorSpace:
         gamma = 1.0 / typical
         spectrum, vectors = linalg.eigh(np.exp(-gamma * distance))
         whiten = vectors / np.sqrt(np.maximum(spectrum, 1e-10 * spectrum[-1]))
-        rows = np.exp(-gamma * cdist(clipped, landmarks, "cityblock")) @ whiten
+        rows = np.vstack([_kernel(part, landmarks, gamma) for part in _clipped(values[seen])])
+        rows = rows @ whiten
         mean = rows.mean(axis=0)
         rows -= mean
         spectrum, vectors = linalg.eigh(rows.T @ rows)
         strong = np.flatnonzero(spectrum > _SMALLEST * spectrum[-1])[::-1][:_MOST_COMPONENTS]
         vectors = vectors[:, strong]
         vectors *= signs_of(vectors)
-        scale = np.sqrt(BENT * n / float(spectrum[strong].sum()))
+        scale = np.sqrt(BENT * len(rows) / float(spectrum[strong].sum()))
         return cls(
             gamma,
             centre,
@@ -144,18 +154,15 @@ class PriorSpace:
 
     def apply(self, values: Floats) -> Floats:
         """Map (n_rows, n_in) standardised values."""
-        clipped = np.clip(values, -_FARTHEST, _FARTHEST)
-        straight = (clipped - self.centre) @ self.directions
-        if len(self.landmarks) == 0:
-            return straight
-        bent = np.empty((len(values), len(self.offset)))
-        step = max(1, 2**22 // len(self.landmarks))
-        for start in range(0, len(values), step):
-            rows = slice(start, start + step)
-            kernel = np.exp(-self.gamma * cdist(clipped[rows], self.landmarks, "cityblock"))
-            bent[rows] = kernel @ self.weights
-        bent -= self.offset
-        return np.hstack([straight, bent])
+        n = self.directions.shape[1]
+        mapped = np.empty((len(values), self.n_out))
+        for number, part in enumerate(_clipped(values)):
+            rows = slice(number * _AT_ONCE, (number + 1) * _AT_ONCE)
+            mapped[rows, :n] = (part - self.centre) @ self.directions
+            if len(self.landmarks):
+                kernel = _kernel(part, self.landmarks, self.gamma)
+                mapped[rows, n:] = kernel @ self.weights - self.offset
+        return mapped
 
     def flaw(self) -> str:
         """What is inconsistent, empty if nothing."""
@@ -168,13 +175,40 @@ class PriorSpace:
         return "" if self.gamma > 0 else message("gamma_not_positive")
 
 
-def _directions(centred: Floats) -> Floats:
-    """Principal directions times variance^power, mean squared row length 1."""
-    _, values, right = linalg.svd(centred, full_matrices=False, check_finite=False)
-    strong = values > 1e-6 * max(float(values.max(initial=0.0)), 1e-300)
+def _clipped(values: Floats) -> Iterator[Floats]:
+    """The rows, extreme values pulled in, some at a time."""
+    for start in range(0, len(values), _AT_ONCE):
+        yield np.clip(values[start : start + _AT_ONCE], -_FARTHEST, _FARTHEST)
+
+
+def _kernel(values: Floats, landmarks: Floats, gamma: float) -> Floats:
+    """(n_rows, n_landmarks) Laplace kernel."""
+    distance = kernels.distances(values, np.ascontiguousarray(landmarks.T))
+    distance *= -gamma
+    return np.exp(distance, out=distance)
+
+
+def _directions(values: Floats, centre: Floats) -> Floats:
+    """Principal directions times variance^power, mean squared row length 1.
+
+    By the Gram matrix where there are more rows than columns: a fifth of the time.
+    """
+    n, d = values.shape
+    if n > d:
+        gram = np.zeros((d, d))
+        for part in _clipped(values):
+            part -= centre
+            gram += part.T @ part
+        squares, vectors = linalg.eigh(gram, check_finite=False)
+        singular, vectors = np.sqrt(np.maximum(squares[::-1], 0.0)), vectors[:, ::-1]
+    else:
+        centred = np.clip(values, -_FARTHEST, _FARTHEST) - centre
+        _, singular, right = linalg.svd(centred, full_matrices=False, check_finite=False)
+        vectors = right.T
+    strong = singular > 1e-6 * max(float(singular.max(initial=0.0)), 1e-300)
     strong[_MOST_DIRECTIONS:] = False
-    vectors = right[strong].T
-    variance = values[strong] ** 2 / len(centred)
+    vectors = vectors[:, strong]
+    variance = singular[strong] ** 2 / n
     scale = variance**_POWER
     total = float((variance * scale**2).sum())
     return np.ascontiguousarray(vectors * (signs_of(vectors) * scale / np.sqrt(total or 1.0)))
