@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
@@ -59,6 +59,8 @@ pushes does so than one that differs."""
 _PART, _OFTENER, _SURELY, _FEW, _KNOWN = 5, 1.5, 10.0, 5.0, 20
 """The few items are the fifth on which the group is most of one mind; half again as often, and
 surely."""
+_SEEDS = 8
+"""People who are looked at beside those most like them."""
 _FAR = 2.0
 """Robust deviations along a direction of departures from which on somebody may be a member."""
 
@@ -133,18 +135,24 @@ def acting_together(votes: Departures) -> tuple[Mask, float]:
                 break
             group, sight = stays, _sight(votes, stays)
         told = _told(votes, sight, crowd, votes.kept_back)
-        total = float(_ratio(told.together(group), _WORTH * np.count_nonzero(group) ** 0.5)[0])
+        worth, beside = _WORTH * np.count_nonzero(group) ** 0.5, 0.0
+        total = float(_ratio(told.together(group), worth)[0])
         if told.together(group).n[0] >= FEWEST_VOTES and total > _AS_ONE:
-            total += _beside(votes, group)
+            beside = _beside(votes, group)
+            total += beside
         if np.count_nonzero(group) > 1 and total > max(best, _EVIDENCE):
-            best, found = total, group
+            alike = replace(sight, usual=_slips_of_the_alike(votes, group, np.abs(sight.inside)))
+            told = _told(votes, alike, crowd, votes.kept_back).together(group)
+            total = min(total, float(_ratio(told, worth)[0]) + beside)
+            if total > max(best, _EVIDENCE):
+                best, found = total, group
     if found.any():
         # Whoever goes along with them on such votes as they do is one of them.
         whole = np.ones(votes.rows.n_rows, np.bool_)
         sight = _sight(votes, found, everybody=True)
         told = _told(votes, sight, _opinions(votes, found), whole)
         more = found | (votes.able & (told.n >= _KNOWN) & told.goes_along)
-        if 2 * np.count_nonzero(more) <= np.count_nonzero(votes.able):
+        if 2 * np.count_nonzero(more) < np.count_nonzero(votes.able):
             found = more
     return found, best
 
@@ -173,17 +181,22 @@ class _Told:
         return _Told(n, against, expected)
 
 
-def _candidates(votes: Departures) -> Iterator[Mask]:
-    """Sets of people that stand apart on the leading directions of people x items departures."""
-    able, n = votes.able, votes.n_people
-    if np.count_nonzero(able) < 2 * _DIRECTIONS:
-        return
-    rows = np.flatnonzero(votes.decided & able[votes.person] & ~votes.kept_back)
+def _departures_of(votes: Departures) -> sparse.csr_array:
+    """(n_people, n_items) departures of the votes that suggest groups, of like size by chance."""
+    rows = np.flatnonzero(votes.decided & votes.able[votes.person] & ~votes.kept_back)
     who, first, second = votes.person[rows], votes.rows.winner[rows], votes.rows.loser[rows]
-    chance, weight = votes.expected[rows], votes.weight[rows]
+    chance, weight, n = votes.expected[rows], votes.weight[rows], votes.n_people
     variance = np.bincount(who, 2.0 * weight * chance * (1.0 - chance), n)
     value = weight * (1.0 - chance) / np.sqrt(variance + 1.0)[who]
-    table = departures(who, first, second, value, n, votes.rows.n_items)
+    return departures(who, first, second, value, n, votes.rows.n_items)
+
+
+def _candidates(votes: Departures) -> Iterator[Mask]:
+    """Sets of people that stand apart on the leading directions of people x items departures."""
+    able = votes.able
+    if np.count_nonzero(able) < 2 * _DIRECTIONS:
+        return
+    table = _departures_of(votes)
     people = leading(table, _DIRECTIONS)[0]
     own = np.asarray(table.multiply(table).sum(axis=1)).ravel()
     seen = set()
@@ -197,7 +210,7 @@ def _candidates(votes: Departures) -> Iterator[Mask]:
 
 
 def _apart(along: Floats, able: Mask) -> Iterator[Mask]:
-    """Those far to either side, and the smaller of two clusters; at most half of the people."""
+    """Those far to either side, and the smaller of two clusters; fewer than half of the people."""
     centre = float(np.median(along[able]))
     spread = 1.4826 * float(np.median(np.abs(along[able] - centre)))
     ends = np.array([along[able].min(), along[able].max()])
@@ -209,7 +222,7 @@ def _apart(along: Floats, able: Mask) -> Iterator[Mask]:
         ends = np.array([along[lower].mean(), along[upper].mean()])
     beyond = [able & (sign * (along - centre) > _FAR * spread) for sign in (1.0, -1.0)]
     for group in (*beyond, upper, lower):
-        if 2 <= np.count_nonzero(group) <= 0.5 * np.count_nonzero(able):
+        if 2 <= np.count_nonzero(group) < 0.5 * np.count_nonzero(able):
             yield group
 
 
@@ -332,6 +345,49 @@ def _by_each_other(votes: Departures, group: Mask) -> tuple[Ints, Floats]:
     return mine, margin
 
 
+def _slips_of_the_alike(votes: Departures, group: Mask, opinion: Floats) -> Floats:
+    """(n_opinions,) how often people outside the group go against those most like them.
+
+    A crowd of several tastes is of no mind as a whole, however careful its people are. So some
+    people are each seen beside those who depart from the consensus as they do, as many as have cast
+    as many votes as the group; the half of them in the middle counts.
+    """
+    others = np.flatnonzero(votes.able & ~group)
+    seeds = others[np.argsort(-votes.count[others], kind="stable")]
+    seeds = seeds[np.unique(np.linspace(0, seeds.size - 1, _SEEDS).round().astype(np.int64))]
+    table = _departures_of(votes)
+    enough = float(votes.count[group].sum())
+    found = []
+    for seed in seeds:
+        like = np.asarray((table @ table[[seed]].T).todense()).ravel()
+        like[seed] = np.inf
+        nearest = others[np.argsort(-like[others], kind="stable")]
+        size = int(np.searchsorted(np.cumsum(votes.count[nearest]), enough)) + 1
+        people = np.zeros(votes.n_people, np.bool_)
+        people[nearest[: max(size, 2)]] = True
+        found.append(_slips(votes, people))
+    rates = np.array([against.sum() / max(n.sum(), 1.0) for n, against in found])
+    order = np.argsort(rates, kind="stable")
+    middle = order[order.size // 4 : max(order.size - order.size // 4, 1)]
+    n, against = (sum(found[one][part] for one in middle) for part in (0, 1))
+    return _by_clarity(n, against, opinion)
+
+
+def _slips(votes: Departures, people: Mask) -> tuple[Floats, Floats]:
+    """Votes of people, by how clear an opinion of the others among them is; those against it."""
+    mine, inside = _by_each_other(votes, people)
+    seen = inside != 0
+    size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[mine][seen]
+    n = np.bincount(size, weight, len(_SIZES) + 1).astype(np.float64)
+    against = np.bincount(size, weight * (inside[seen] < 0), len(_SIZES) + 1)
+    return n, against.astype(np.float64)
+
+
+def _by_clarity(n: Floats, against: Floats, opinion: Floats) -> Floats:
+    """Share of votes against opinions as clear; 1 in 10 where nothing is known, as of ten votes."""
+    return np.asarray(((against + 1.0) / (n + 10.0))[np.digitize(opinion, _SIZES)])
+
+
 def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
     """(n_opinions,) how often people outside the group go against opinions of each other as clear.
 
@@ -347,11 +403,4 @@ def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
     enough = int(np.searchsorted(np.cumsum(count[others]), count[group].sum())) + 1
     crowd = np.zeros(votes.n_people, np.bool_)
     crowd[others[: max(enough, 2)]] = True
-    mine, inside = _by_each_other(votes, crowd)
-    seen = inside != 0
-    size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[mine][seen]
-    n = np.bincount(size, weight, len(_SIZES) + 1)
-    against = np.bincount(size, weight * (inside[seen] < 0), len(_SIZES) + 1)
-    # Where nothing is known: as often as ten votes of which a tenth goes against it.
-    rate = (against + 1.0) / (n + 10.0)
-    return np.asarray(rate[np.digitize(opinion, _SIZES)])
+    return _by_clarity(*_slips(votes, crowd), opinion)

@@ -37,6 +37,8 @@ REVERSED = 0.8
 _SURE_OF = 10
 """Votes from which on somebody's error rate is known well enough to be reversed or not."""
 _NEITHER = 0.25
+_SURELY = 2.5
+"""Standard deviations of what chance would do."""
 _FEWEST_ITEMS = 10
 _MOST = 2.0
 """Nobody weighs more than so many people in the middle of the crowd, however often they vote."""
@@ -315,7 +317,7 @@ def _reversed(crowd: Crowd) -> Mask:
     """(n_people,) who is wrong about nearly everything, where people are either right or wrong.
 
     Where as many are neither, people differ in taste, and there is no order to be reversed to; nor
-    among fewer than ten items; nor if it were half of the people.
+    among fewer than ten items; nor unless more than half of the people agree on it.
     """
     ballots = crowd.ballots
     count = np.bincount(ballots.annotator[ballots.annotator >= 0], minlength=len(ballots.names))
@@ -324,11 +326,36 @@ def _reversed(crowd: Crowd) -> Mask:
     neither = known & (crowd.error_rate > _NEITHER) & ~wrong
     coins = neither & (np.abs(crowd.error_rate - 0.5) < 0.1)
     nobody = np.zeros(wrong.size, np.bool_)
-    if crowd.rows.n_items < _FEWEST_ITEMS or 2 * wrong.sum() >= known.sum():
+    right = known & (crowd.error_rate <= _NEITHER)
+    if crowd.rows.n_items < _FEWEST_ITEMS or 2 * right.sum() <= known.sum():
         return nobody
-    if 2 * (neither & ~coins).sum() > wrong.sum():
+    if 2 * (neither & ~coins).sum() > wrong.sum() or not wrong.any():
         return nobody
-    return np.asarray(wrong)
+    return np.asarray(wrong & ~_of_own_mind(crowd))
+
+
+def _of_own_mind(crowd: Crowd) -> Mask:
+    """(n_people,) whose own opinions of items say more than the consensus turned around does.
+
+    Somebody who reads the question the other way round says what the others say, turned around. Who
+    has another taste may seem to, by chance, where the others hardly agree themselves.
+    """
+    ballots = crowd.ballots
+    rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
+    who, margin = ballots.annotator[rows], crowd.margin[rows]
+    rate = crowd.error_rate[who]
+    chance = rate + (1.0 - 2.0 * rate) * expit(margin + crowd.own_side[rows])
+    together, variance = agreement_with_oneself(
+        who,
+        ballots.rows.winner[rows],
+        ballots.rows.loser[rows],
+        chance,
+        len(ballots.names),
+        ballots.rows.n_items,
+    )
+    consensus = 0.5 * float(np.mean(margin**2))  # a margin is the difference of two scores
+    sure = together > _SURELY * np.sqrt(np.maximum(variance, 1e-12))
+    return np.asarray(sure & (together > consensus * variance))
 
 
 @dataclass(frozen=True, slots=True)

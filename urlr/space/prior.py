@@ -79,12 +79,12 @@ class PriorSpace:
         straight = cls(1.0, centre, directions, nothing, np.zeros((0, 0)), np.zeros(0))
         if not bent or n < 3:
             return straight
-        landmarks = seen = np.arange(n)
+        chosen = seen = np.arange(n)
         if n > _LANDMARKS:
-            landmarks = np.sort(rng.choice(n, _LANDMARKS, replace=False))
+            chosen = np.sort(rng.choice(n, _LANDMARKS, replace=False))
         if n > _SEEN:
             seen = np.sort(rng.choice(n, _SEEN, replace=False))
-        landmarks = np.clip(values[landmarks], -_FARTHEST, _FARTHEST)
+        landmarks = np.clip(values[chosen], -_FARTHEST, _FARTHEST)
         distance = cdist(landmarks, landmarks, "cityblock")
         typical = float(distance.sum()) / max(1, distance.size - len(distance))
         if not typical > 0:
