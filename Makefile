@@ -71,6 +71,7 @@ quality: env     ## how well it ranks, against other methods; hours, results are
 	$(VENV)/bin/python -m tests.quality
 	$(VENV)/bin/python -m tests.quality.coverage
 	$(VENV)/bin/python -m tests.quality.people
+	$(VENV)/bin/python -m tests.quality.attacks
 
 mutants: env     ## docs/mutants.md: defects planted one at a time, and which test notices each; hours
 	$(VENV)/bin/python -m tests.mutants --out docs/mutants.md
