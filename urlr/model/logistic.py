@@ -10,6 +10,7 @@ penalties are the logarithms of normal priors on beta and u.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -306,17 +307,27 @@ def logistic_fit(
     )
 
 
-_squared: list[tuple[weakref.ref[Floats], Floats]] = []
-"""The last features asked about, with the mean squares of their columns."""
+_made: dict[str, tuple[weakref.ref[Floats], Floats]] = {}
+"""What was made of the last array asked about."""
+
+
+def _made_once(what: str, of: Floats, make: Callable[[Floats], Floats]) -> Floats:
+    """The same for the many fits to the same array, made once."""
+    known = _made.get(what)
+    if known is not None and known[0]() is of:
+        return known[1]
+    found = make(of)
+    _made[what] = (weakref.ref(of), found)
+    return found
 
 
 def _mean_squares(features: Floats) -> Floats:
-    """(n_features,) computed once for the many fits to the same features."""
-    if _squared and _squared[0][0]() is features:
-        return _squared[0][1]
-    found = np.einsum("nd,nd->d", features, features) / max(len(features), 1)
-    _squared[:] = [(weakref.ref(features), found)]
-    return np.asarray(found)
+    """(n_features,) of the columns."""
+    return np.asarray(np.einsum("nd,nd->d", features, features) / max(len(features), 1))
+
+
+def _odds_of(offset: Floats) -> Floats:
+    return np.asarray(np.exp(np.clip(offset, -_FARTHEST / 3, _FARTHEST / 3)))
 
 
 def influence(
@@ -377,7 +388,7 @@ class _Problem:
         self.loading = np.zeros(0) if rows.loading is None else rows.loading
         self.offset_odds = None
         if rows.offset is not None:
-            self.offset_odds = np.exp(np.clip(rows.offset, -_FARTHEST / 3, _FARTHEST / 3))
+            self.offset_odds = _made_once("odds", rows.offset, _odds_of)
         d, n = rows.features.shape[1], rows.n_items
         ridge = np.empty(d + n + 1)
         ridge[:d] = penalties.features
@@ -387,7 +398,8 @@ class _Problem:
         self.d = d
         touched = rows.degree(weight if rows.loading is None else weight * np.abs(rows.loading))
         reach = np.empty(d + n + 1)
-        squares = float(touched.sum()) * _mean_squares(rows.features)
+        squares = _made_once("squares", rows.features, _mean_squares)
+        squares = float(touched.sum()) * squares
         reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(squares, 1e-12))
         reach[d:-1] = np.maximum(touched, 1e-12)
         reach[-1] = max(float(weight @ np.abs(rows.side)), 1e-12)
