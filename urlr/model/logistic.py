@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 from scipy.special import expit
 
 from urlr import kernels
@@ -130,10 +131,10 @@ class Metric:
 
     penalties: Penalties
     features: Floats
-    degree: Floats
-    """(n_items,) diagonal of the Laplacian."""
     own: Floats
-    """(n_items,) 1 / (degree + tau), zeros where items have no effects."""
+    """(n_items,) 1 / (D + tau), zeros where items have no effects."""
+    absorbed: Floats
+    """(n_items,) D / (D + tau), what effects take up of what pulls on items; zeros without."""
     factor: Floats
     """(n_features, n_features) lower Cholesky factor."""
     lean: float
@@ -152,7 +153,7 @@ class Metric:
         schur[np.diag_indices(len(schur))] += penalties.features
         factor = linalg.cholesky(schur, lower=True, check_finite=False) if len(schur) else schur
         lean = float(curvature @ rows.side**2) + penalties.lean
-        return Metric(penalties, features, degree, own, factor, lean)
+        return Metric(penalties, features, own, degree * own, factor, lean)
 
     def at(self, penalties: Penalties) -> Metric | None:
         """Return the same for another ridge on the features; None where it must be made anew."""
@@ -177,11 +178,10 @@ class Metric:
         -------
         The point, its scores, and its product with what is left.
         """
-        d, of_items = self.features.shape[1], rest[self.features.shape[1] : -1]
-        out = np.zeros_like(rest)
-        scores = np.zeros(len(self.features))
+        d = self.features.shape[1]
+        of_items, out, scores = rest[d:-1], np.zeros(rest.size), np.zeros(len(self.features))
         if d:
-            out[:d] = linalg.cho_solve((self.factor, True), rest[:d], check_finite=False)
+            out[:d] = lapack.dpotrs(self.factor, rest[:d], lower=True)[0]
             scores = self.features @ out[:d]
         energy = float(rest[:d] @ out[:d])
         if self.penalties.has_items:
@@ -192,11 +192,6 @@ class Metric:
         if np.isfinite(self.lean) and self.lean > 0:
             out[-1] = rest[-1] / self.lean
         return out, scores, energy + float(rest[-1] * out[-1])
-
-    @property
-    def absorbed(self) -> Floats:
-        """(n_items,) share of what pulls on an item that its effect takes up."""
-        return self.degree * self.own
 
 
 def _gram(features: Floats, weight: Floats) -> Floats:
