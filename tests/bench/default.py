@@ -33,7 +33,7 @@ def mixed_crowd(n_items: int, n_features: int, n_votes: int, n_annotators: int) 
 def intervals(quick: bool) -> Iterator[Row]:
     """`fit` with auto rate and 200 replicates: 1,000 items, d 20, 100k votes, 200 people."""
     made = mixed_crowd(*((200, 8, 5_000, 50) if quick else (1_000, 20, 100_000, 200)))
-    yield _row("intervals", made, bar=8.0, memory_bar=300.0, replicates=200)
+    yield _row("intervals", made, bar=6.0, memory_bar=300.0, replicates=200)
     decided = made.decisive
     winners = decided["winner"].astype(str).tolist(), decided["loser"].astype(str).tolist()
     import evalica
@@ -57,9 +57,21 @@ def intervals(quick: bool) -> Iterator[Row]:
 
 
 def large(quick: bool) -> Iterator[Row]:
-    """`fit` with a fixed rate and 50 replicates: 10,000 items, d 64, 1M votes, 5,000 people."""
+    """`fit` with 50 replicates: 10,000 items, d 64, 1M votes, 5,000 people."""
     made = mixed_crowd(*((500, 16, 20_000, 100) if quick else (10_000, 64, 1_000_000, 5_000)))
-    yield _row("large", made, bar=180.0, memory_bar=3072.0, replicates=50, prune=0.1)
+    yield _row("large", made, bar=60.0, memory_bar=1536.0, replicates=50)
+
+
+def small(quick: bool) -> Iterator[Row]:
+    """`fit` with 200 replicates, as at a desk: 100 items, d 8, 1,000 votes, 25 people."""
+    made = mixed_crowd(100, 8, 1_000, 25)
+    yield _row("small", made, bar=0.35, memory_bar=300.0, replicates=20 if quick else 200)
+
+
+def place_pulse(quick: bool) -> Iterator[Row]:
+    """`fit` of the shape of Place Pulse: 110,000 items, d 512, 1.2M votes, 9,000 people."""
+    sizes = (2_000, 32, 20_000, 150) if quick else (110_000, 512, 1_200_000, 9_000)
+    yield _row("place_pulse", mixed_crowd(*sizes), bar=80.0, memory_bar=2560.0, replicates=0)
 
 
 def _row(name: str, made: Crowd, *, bar: float, memory_bar: float, **settings: Any) -> Row:

@@ -13,7 +13,7 @@ import pandas as pd
 
 import urlr
 from tests.bench import glmnet
-from tests.bench.default import intervals, large
+from tests.bench.default import intervals, large, place_pulse, small
 from tests.bench.measure import (
     MIB,
     Row,
@@ -69,6 +69,7 @@ def warm_up() -> None:
         _ = urlr.fit(
             simulated.decisive, features, method="paper", prune=0.2, solver="grid"
         ).verdicts
+        _ = urlr.fit(simulated.votes, features, replicates=2).verdicts
 
 
 def paper(quick: bool) -> Rows:
@@ -243,6 +244,7 @@ def solvers(quick: bool) -> Rows:
 WORKLOADS: dict[str, Callable[[bool], Rows]] = {
     workload.__name__: workload
     for workload in (
-        *(paper, million, growth, featureless, solvers, intervals, large, scoring, paint),
+        *(paper, million, growth, featureless, solvers),
+        *(small, intervals, large, place_pulse, scoring, paint),
     )
 }

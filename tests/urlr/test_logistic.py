@@ -201,7 +201,7 @@ def test_gradients_are_right_however_far_scores_spread(spread):
     penalties = Penalties(1.0, 1e-6, 1.0)
     scores = np.linspace(-spread, spread, rows.n_items)
     problem = _Problem(rows, np.ones(rows.n_rows), 1.0, penalties)
-    gradient = problem.gradient(np.append(scores, 0.3))
+    gradient = problem.gradient(np.append(scores, 0.3), scores)
     chance = expit(rows.margins(scores, 0.3))
     rest = rows.target - chance
     n = rows.n_items

@@ -10,10 +10,12 @@ penalties are the logarithms of normal priors on beta and u.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 from scipy.special import expit
 
 from urlr import kernels
@@ -129,10 +131,10 @@ class Metric:
 
     penalties: Penalties
     features: Floats
-    degree: Floats
-    """(n_items,) diagonal of the Laplacian."""
     own: Floats
-    """(n_items,) 1 / (degree + tau), zeros where items have no effects."""
+    """(n_items,) 1 / (D + tau), zeros where items have no effects."""
+    absorbed: Floats
+    """(n_items,) D / (D + tau), what effects take up of what pulls on items; zeros without."""
     factor: Floats
     """(n_features, n_features) lower Cholesky factor."""
     lean: float
@@ -151,7 +153,7 @@ class Metric:
         schur[np.diag_indices(len(schur))] += penalties.features
         factor = linalg.cholesky(schur, lower=True, check_finite=False) if len(schur) else schur
         lean = float(curvature @ rows.side**2) + penalties.lean
-        return Metric(penalties, features, degree, own, factor, lean)
+        return Metric(penalties, features, own, degree * own, factor, lean)
 
     def at(self, penalties: Penalties) -> Metric | None:
         """Return the same for another ridge on the features; None where it must be made anew."""
@@ -169,22 +171,27 @@ class Metric:
             return None
         return replace(self, penalties=penalties, factor=factor)
 
-    def solve(self, right: Floats) -> Floats:
-        """Multiply by the inverse."""
-        d, has_items = self.features.shape[1], self.penalties.has_items
-        out = np.zeros_like(right)
-        absorbed = self.own * right[d:-1]
+    def solve(self, rest: Floats) -> tuple[Floats, Floats, float]:
+        """Multiply by the inverse what is left of the effects and, less their part, of the others.
+
+        Returns
+        -------
+        The point, its scores, and its product with what is left.
+        """
+        d = self.features.shape[1]
+        of_items, out, scores = rest[d:-1], np.zeros(rest.size), np.zeros(len(self.features))
         if d:
-            reduced = right[:d]
-            if has_items:
-                reduced = reduced - self.features.T @ (self.degree * absorbed)
-            out[:d] = linalg.cho_solve((self.factor, True), reduced, check_finite=False)
-            if has_items:
-                absorbed -= self.own * self.degree * (self.features @ out[:d])
-        out[d:-1] = absorbed
+            out[:d] = lapack.dpotrs(self.factor, rest[:d], lower=True)[0]
+            scores = self.features @ out[:d]
+        energy = float(rest[:d] @ out[:d])
+        if self.penalties.has_items:
+            alone = self.own * of_items
+            energy += float(of_items @ alone)
+            out[d:-1] = alone - self.absorbed * scores
+            scores += out[d:-1]
         if np.isfinite(self.lean) and self.lean > 0:
-            out[-1] = right[-1] / self.lean
-        return out
+            out[-1] = rest[-1] / self.lean
+        return out, scores, energy + float(rest[-1] * out[-1])
 
 
 def _gram(features: Floats, weight: Floats) -> Floats:
@@ -268,19 +275,20 @@ def logistic_fit(
             point[d:-1] = start.effects
         if start.metric is not None and len(start.metric.factor) == d:
             metric = start.metric.at(penalties)
-    gradient = problem.gradient(point)
+    scores = problem.scores(point)
+    gradient = problem.gradient(point, scores)
     for _ in range(_NEWTON_STEPS):
         size = problem.size(gradient)
         if size <= tolerance:
             return LogisticFit(point[:d], point[d:-1], float(point[-1]), size, metric)
         if metric is None:
             metric = Metric.of(rows, problem.curvature, penalties)
-        step = problem.newton_step(gradient, metric, accuracy=min(0.1, size**0.5))
+        step, along = problem.newton_step(gradient, metric, accuracy=min(0.1, size**0.5))
         slope = float(gradient @ step)
-        length = min(1.0, _LONGEST / max(problem.reach_of(step), 1e-12))
+        length = min(1.0, _LONGEST / max(problem.reach_of(along, float(step[-1])), 1e-12))
         while True:
-            moved = point + length * step
-            new_gradient = problem.gradient(moved)
+            moved, moved_scores = point + length * step, scores + length * along
+            new_gradient = problem.gradient(moved, moved_scores)
             end = float(new_gradient @ step)
             # The loss is convex: too long if its slope has turned around, the root is nearer.
             if end <= -0.25 * slope or length < 1e-9:
@@ -288,23 +296,33 @@ def logistic_fit(
             length *= max(slope / (slope - end), 0.1)
         if length < 0.5:  # far from where the metric was made
             metric = None
-        point, gradient = moved, new_gradient
+        point, scores, gradient = moved, moved_scores, new_gradient
     raise ConvergenceError(
         message("logistic_unsettled", gradient=size, tolerance=tolerance, n_steps=_NEWTON_STEPS)
     )
 
 
-_squared: list[tuple[weakref.ref[Floats], Floats]] = []
-"""The last features asked about, with the mean squares of their columns."""
+_made: dict[str, tuple[weakref.ref[Floats], Floats]] = {}
+"""What was made of the last array asked about."""
+
+
+def _made_once(what: str, of: Floats, make: Callable[[Floats], Floats]) -> Floats:
+    """The same for the many fits to the same array, made once."""
+    known = _made.get(what)
+    if known is not None and known[0]() is of:
+        return known[1]
+    found = make(of)
+    _made[what] = (weakref.ref(of), found)
+    return found
 
 
 def _mean_squares(features: Floats) -> Floats:
-    """(n_features,) computed once for the many fits to the same features."""
-    if _squared and _squared[0][0]() is features:
-        return _squared[0][1]
-    found = np.einsum("nd,nd->d", features, features) / max(len(features), 1)
-    _squared[:] = [(weakref.ref(features), found)]
-    return np.asarray(found)
+    """(n_features,) of the columns."""
+    return np.asarray(np.einsum("nd,nd->d", features, features) / max(len(features), 1))
+
+
+def _odds_of(offset: Floats) -> Floats:
+    return np.asarray(np.exp(np.clip(offset, -_FARTHEST / 3, _FARTHEST / 3)))
 
 
 def influence(
@@ -326,7 +344,8 @@ def influence(
     """
     problem = _Problem(rows, weight, 1.0, penalties)
     d = rows.features.shape[1]
-    problem.gradient(np.concatenate([fitted.coefficients, fitted.effects, [fitted.lean]]))
+    point = np.concatenate([fitted.coefficients, fitted.effects, [fitted.lean]])
+    problem.gradient(point, problem.scores(point))
     metric = Metric.of(rows, problem.curvature, penalties)
     chance = expit(rows.log_odds(fitted.scores(rows.features), fitted.lean))
     pull = weight * (rows.target - chance)
@@ -342,8 +361,8 @@ def influence(
     found = np.empty((len(place) - 1, rows.n_rows))
     for one in range(1, len(place)):
         lead = of_place(0) - of_place(one)
-        change = problem.newton_step(-lead, metric, accuracy=_OF_INFLUENCE)
-        found[one - 1] = pull * rows.margins(problem._scores(change), float(change[-1]))
+        change, along = problem.newton_step(-lead, metric, accuracy=_OF_INFLUENCE)
+        found[one - 1] = pull * rows.margins(along, float(change[-1]))
     return found
 
 
@@ -364,7 +383,7 @@ class _Problem:
         self.loading = np.zeros(0) if rows.loading is None else rows.loading
         self.offset_odds = None
         if rows.offset is not None:
-            self.offset_odds = np.exp(np.clip(rows.offset, -_FARTHEST / 3, _FARTHEST / 3))
+            self.offset_odds = _made_once("odds", rows.offset, _odds_of)
         d, n = rows.features.shape[1], rows.n_items
         ridge = np.empty(d + n + 1)
         ridge[:d] = penalties.features
@@ -374,16 +393,17 @@ class _Problem:
         self.d = d
         touched = rows.degree(weight if rows.loading is None else weight * np.abs(rows.loading))
         reach = np.empty(d + n + 1)
-        squares = float(touched.sum()) * _mean_squares(rows.features)
+        squares = _made_once("squares", rows.features, _mean_squares)
+        squares = float(touched.sum()) * squares
         reach[:d] = np.sqrt(float(weight.sum()) * np.maximum(squares, 1e-12))
         reach[d:-1] = np.maximum(touched, 1e-12)
         reach[-1] = max(float(weight @ np.abs(rows.side)), 1e-12)
         self.reach = np.maximum(reach, 1e-3 * float(reach[d:-1].max(initial=0.0)))
 
-    def gradient(self, point: Floats) -> Floats:
-        """Gradient at the point; remembers the curvature."""
+    def gradient(self, point: Floats, scores: Floats) -> Floats:
+        """Gradient at the point, whose scores are known; remembers the curvature."""
         rows = self.rows
-        odds = self._odds(self.base + self._scores(point), float(point[-1]))
+        odds = self._odds(self.base + scores, float(point[-1]))
         pull, lean_pull = kernels.logistic_pull(
             rows.winner,
             rows.loser,
@@ -402,34 +422,57 @@ class _Problem:
         """Largest entry of the gradient, relative to what the votes could make it."""
         return float((np.abs(gradient) / self.reach).max())
 
-    def reach_of(self, step: Floats) -> float:
+    def reach_of(self, scores: Floats, lean: float) -> float:
         """Most by which a step changes a margin that counts, or a little more."""
-        scores, lean = self._scores(step), float(step[-1])
         most = float(np.ptp(scores)) + abs(lean) if scores.size else 0.0
         if most <= _LONGEST:
             return most
         changes = np.abs(self.rows.margins(scores, lean))
         return float(changes.max(initial=0.0, where=self.weight > 0))
 
-    def newton_step(self, gradient: Floats, metric: Metric, *, accuracy: float) -> Floats:
-        """Solve H s = -g by preconditioned conjugate gradients, to a relative accuracy."""
-        step = np.zeros_like(gradient)
+    def newton_step(
+        self, gradient: Floats, metric: Metric, *, accuracy: float
+    ) -> tuple[Floats, Floats]:
+        """Solve H s = -g by preconditioned conjugate gradients, to a relative accuracy.
+
+        What is left for the coefficients is kept less what the effects absorb of it, as the metric
+        wants it; so features are read twice in a step, and the scores of s are known at the end.
+        """
+        rows, d, absorbed = self.rows, self.d, metric.absorbed
+        both = d > 0 and self.penalties.has_items
+        step, scores = np.zeros_like(gradient), np.zeros(rows.n_items)
         rest = -gradient
-        scaled = metric.solve(rest)
-        energy = float(rest @ scaled)
+        if both:
+            rest[:d] -= rows.features.T @ (absorbed * rest[d:-1])
+        direction, along, energy = metric.solve(rest)
         goal = accuracy**2 * energy
-        direction = scaled
-        for _ in range(_INNER_STEPS + self.rows.n_items):
+        for _ in range(_INNER_STEPS + rows.n_items):
             if energy <= goal:
                 break
-            product = self._product(direction)
-            length = energy / float(direction @ product)
-            step = step + length * direction
-            rest = rest - length * product
-            scaled = metric.solve(rest)
-            energy, previous = float(rest @ scaled), energy
-            direction = scaled + (energy / previous) * direction
-        return step
+            pulled, lean = kernels.curved_product(
+                rows.winner, rows.loser, rows.side, self.curvature, along, direction[-1]
+            )
+            product = self.ridge * direction
+            bend = float(along @ pulled + direction @ product + direction[-1] * lean)
+            if self.penalties.has_items:
+                product[d:-1] += pulled
+            if both:
+                pulled -= absorbed * product[d:-1]
+            if d:
+                product[:d] += rows.features.T @ pulled
+            if np.isfinite(self.penalties.lean):
+                product[-1] += lean
+            length = energy / bend
+            step += length * direction
+            scores += length * along
+            rest -= length * product
+            solved, of_solved, left = metric.solve(rest)
+            direction *= left / energy
+            direction += solved
+            along *= left / energy
+            along += of_solved
+            energy = left
+        return step, scores
 
     def _odds(self, scores: Floats, lean: float) -> Floats:
         """exp(m) of every row."""
@@ -450,7 +493,8 @@ class _Problem:
             margins += rows.offset
         return np.exp(np.clip(margins, -_FARTHEST, _FARTHEST))
 
-    def _scores(self, point: Floats) -> Floats:
+    def scores(self, point: Floats) -> Floats:
+        """Of the compared items, without those that are given."""
         scores = self.rows.features @ point[: self.d]
         return scores + point[self.d : -1] if self.penalties.has_items else scores
 
@@ -460,15 +504,3 @@ class _Problem:
         out[self.d : -1] = per_item if self.penalties.has_items else 0.0
         out[-1] = lean if np.isfinite(self.penalties.lean) else 0.0
         return out
-
-    def _product(self, direction: Floats) -> Floats:
-        rows = self.rows
-        pulled, lean = kernels.curved_product(
-            rows.winner,
-            rows.loser,
-            rows.side,
-            self.curvature,
-            self._scores(direction),
-            direction[-1],
-        )
-        return self._spread(pulled, lean) + self.ridge * direction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,19 +120,22 @@ def score_intervals(
         progress("how sure", turn / n_replicates)
         kernels.times_drawn(rng.integers(0, n, n, dtype=np.int32), counts)
         taus[turn] = [one.tau(counts) for one in foretold]
-        weight = model.weight * counts
+        some = np.flatnonzero(counts)  # a third of the votes are not drawn
+        rows, times = model.rows.taken(some), counts[some]
+        weight = model.weight[some] * times
         found = logistic_fit(
-            model.rows,
+            rows,
             weight,
             model.search.penalties,
             limit=limit,
             start=model.found,
             tolerance=_TOLERANCE,
         )
-        suspected = model.search.suspicion(model.rows, found)
-        pruned = model.search.pruned(suspected, model.own_weight * counts)
+        search = replace(model.search, person=model.search.person[some])
+        suspected = search.suspicion(rows, found)
+        pruned = search.pruned(suspected, model.own_weight[some] * times)
         fitted = refit(
-            model.rows,
+            rows,
             weight * ~pruned,
             model.penalties,
             limit=limit,

@@ -26,6 +26,8 @@ LIKELY_WRONG, NEARLY_SURELY_WRONG = 0.5, 0.95
 items have no features. There nothing contradicts a vote but others on the same items, and to leave
 out the fewer of two kinds makes the scores too sure of what the more say."""
 
+_AT_ONCE = 8192
+"""Items whose variance is found at a time."""
 _LIMITS = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1)
 """Penalties at which the path of the outlier variables is solved, down to the limit asked for."""
 
@@ -111,11 +113,16 @@ class RobustFit:
             return posterior_variance(rows, weight, fitted, self.penalties)
         chance = expit(rows.log_odds(fitted.scores(rows.features), fitted.lean))
         metric = Metric.of(rows, weight * chance * (1.0 - chance), self.penalties)
-        spread = linalg.solve_triangular(metric.factor, features.T, lower=True, check_finite=False)
-        own = np.full(len(features), 1.0 / self.penalties.items)
+        variance = np.full(len(features), 1.0 / self.penalties.items)
         if self.penalties.has_items:
-            own[compared] = metric.own
-        return np.asarray((spread**2).sum(axis=0) + own)
+            variance[compared] = metric.own
+        for start in range(0, len(features), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            spread = linalg.solve_triangular(
+                metric.factor, features[some].T, lower=True, check_finite=False
+            )
+            variance[some] += (spread**2).sum(axis=0)
+        return variance
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ _FIRST_VARIANCE = 2.0
 """Of scores without features, while people are judged."""
 _LARGE = 5_000_000
 """Numbers in the features from which on people are judged by one column made of them."""
+_MANY = 200_000
+"""Votes from which on reversed people and groups are looked for once, though the ridge changes."""
 _ROUGHLY, _OF_COLUMN = 1e-3, 0.1
 """Tolerance of the fit that makes it, and the ridge on it."""
 _OTHERWISE = 1.0
@@ -72,7 +74,7 @@ def judge_people(
         coordination=settings.coordination,
         progress=progress,
     )
-    large = space.features.size > _LARGE
+    large = space.features.size > _LARGE or (not alone and len(ballots.tie) > _MANY)
     crowd = judged(ranking, tastes=settings.tastes and not large)
     if not alone and (crowd.apart.any() or crowd.reversed.any()):
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
@@ -122,11 +124,15 @@ def _crowd_by_features(
     """Judge the people; by one column where features are many numbers: what all of them say.
 
     The many fits that people are judged by then take the time of fits without features. What the
-    column does not say of an item, its votes do. Then tastes are looked for once the others are
-    known (`before`), whose votes the column is made from.
+    column does not say of an item, its votes do.
+
+    Parameters
+    ----------
+    before
+        Who is reversed and who acts together, if that is known: then this is about the others.
     """
     if features.size <= _LARGE:
-        return crowd_of(ballots, features, penalties, **settings)
+        return crowd_of(ballots, features, penalties, before=before, **settings)
     rows, weight = replace(ballots.rows, features=features), equal_say(ballots)
     if before is not None:
         rows, weight = before.as_read(), before.judging()

@@ -79,12 +79,12 @@ class PriorSpace:
         straight = cls(1.0, centre, directions, nothing, np.zeros((0, 0)), np.zeros(0))
         if not bent or n < 3:
             return straight
-        chosen = seen = np.arange(n)
+        landmarks = seen = values
         if n > _LANDMARKS:
-            chosen = np.sort(rng.choice(n, _LANDMARKS, replace=False))
+            landmarks = values[np.sort(rng.choice(n, _LANDMARKS, replace=False))]
         if n > _SEEN:
-            seen = np.sort(rng.choice(n, _SEEN, replace=False))
-        landmarks = np.clip(values[chosen], -_FARTHEST, _FARTHEST)
+            seen = values[np.sort(rng.choice(n, _SEEN, replace=False))]
+        landmarks = np.clip(landmarks, -_FARTHEST, _FARTHEST)
         distance = cdist(landmarks, landmarks, "cityblock")
         typical = float(distance.sum()) / max(1, distance.size - len(distance))
         if not typical > 0:
@@ -92,7 +92,7 @@ class PriorSpace:
         gamma = 1.0 / typical
         spectrum, vectors = linalg.eigh(np.exp(-gamma * distance))
         whiten = vectors / np.sqrt(np.maximum(spectrum, 1e-10 * spectrum[-1]))
-        rows = np.vstack([_kernel(part, landmarks, gamma) for part in _clipped(values[seen])])
+        rows = np.vstack([_kernel(part, landmarks, gamma) for part in _clipped(seen)])
         rows = rows @ whiten
         mean = rows.mean(axis=0)
         rows -= mean
