@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,7 @@ def score_intervals(
             start=model.found,
             tolerance=_TOLERANCE,
         )
-        search = replace(model.search, person=model.search.person[some])
+        search = model.search.taken(some)
         suspected = search.suspicion(rows, found)
         pruned = search.pruned(suspected, model.own_weight[some] * times)
         fitted = refit(

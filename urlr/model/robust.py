@@ -9,7 +9,7 @@ most likely wrong, and a refit in which every compared item has a shrunken effec
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -48,6 +48,10 @@ class Search:
     """(n_rows,) votes that are set aside before all others, whatever they say."""
     sure: float = LIKELY_WRONG
     """How likely wrong a vote must be."""
+
+    def taken(self, which: Ints) -> Search:
+        """Return the same for some of the votes."""
+        return replace(self, person=self.person[which], left_out=self.left_out[which])
 
     def suspicion(self, rows: Comparisons, found: LogisticFit) -> Floats:
         """logit P(wrong) of every vote; minus infinity for ties, which contradict nothing."""
