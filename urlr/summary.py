@@ -6,11 +6,9 @@ from scipy.special import expit
 
 from urlr.ids import shown
 from urlr.messages import message
+from urlr.people.crowd import NO_CONSENSUS
 from urlr.people.verdicts import ACCUSATIONS
 from urlr.ranker import Ranker
-
-NO_CONSENSUS = 0.25
-"""Share of what people say that they agree on below which there is no order to speak of."""
 
 
 def summary_of(ranker: Ranker) -> str:

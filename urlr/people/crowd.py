@@ -16,6 +16,7 @@ Nothing here is drawn at random, so that no verdict on a person depends on a see
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, logit
@@ -37,6 +38,8 @@ REVERSED = 0.8
 _SURE_OF = 10
 """Votes from which on somebody's error rate is known well enough to be reversed or not."""
 _NEITHER = 0.25
+NO_CONSENSUS = 0.25
+"""Share of what people say that they agree on below which there is no order to speak of."""
 _SURELY = 2.5
 """Standard deviations of what chance would do."""
 _FEWEST_ITEMS = 10
@@ -192,6 +195,7 @@ def crowd_of(
     tastes: bool = True,
     coordination: Coordination = "drop",
     before: Crowd | None = None,
+    reverses: bool = True,
     progress: Progress = no_progress,
 ) -> Crowd:
     """Judge everybody who voted; see the module.
@@ -209,12 +213,14 @@ def crowd_of(
         What becomes of groups that act together: they count for nothing, for one person, in full.
     before
         Who is reversed and who acts together, if that is known.
+    reverses
+        Whether anybody may be reversed: nobody is where, in the end, there is no consensus.
     """
     n = len(ballots.names)
     rows = replace(ballots.rows, features=features)
     if not sides:
         rows = replace(rows, side=np.zeros(rows.n_rows))
-    judge = _Judge(penalties, folds_of_people(ballots))
+    judge = _Judge(penalties, folds_of_people(ballots), reverses)
     crowd = Crowd(
         ballots,
         rows,
@@ -263,6 +269,9 @@ def crowd_of(
     crowd = replace(crowd, tastes=found)
     if found.n:
         crowd = judge.rounds(replace(crowd, fit=fitted), _ROUNDS - 1)
+    if crowd.reversed.any() and crowd.agreed() < NO_CONSENSUS:
+        anew = partial(crowd_of, ballots, features, penalties, sides=sides, turn=turn)
+        return anew(tastes=tastes, coordination=coordination, reverses=False)
     return judge.with_shares(crowd)
 
 
@@ -364,6 +373,7 @@ class _Judge:
 
     penalties: Penalties
     fold: Codes
+    reverses: bool
 
     def rounds(self, crowd: Crowd, n: int, *, beginning: bool = False) -> Crowd:
         """Consensus, sides and errors in turn."""
@@ -375,7 +385,7 @@ class _Judge:
 
     def with_reversed(self, crowd: Crowd) -> Crowd:
         """Turn the votes of those who are reversed, until no more are."""
-        for _ in range(_TURNS):
+        for _ in range(_TURNS if self.reverses else 0):
             wrong = _reversed(crowd)
             if not (wrong & ~crowd.reversed).any():
                 break
