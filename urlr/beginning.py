@@ -12,6 +12,7 @@ import numpy as np
 from urlr.arrays import Floats, Mask, Progress, no_progress
 from urlr.model.item_effects import item_variance, score_variance, tuned_variance
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.pushed_items import pushes
 from urlr.model.robust import Standing
 from urlr.model.tuning import Tuned, tuned_ridge_of
 from urlr.people.crowd import Crowd, crowd_of, equal_say
@@ -154,6 +155,8 @@ def begin(
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
+    pushed = pushes(rows, weight, ranking)
+    weight = weight * (1.0 - pushed)
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
 
