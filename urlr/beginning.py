@@ -126,22 +126,26 @@ def begin(
         ranking = _with_items(search, rows, ballots.weight, settings)
     judged = partial(
         _crowd_by_features,
-        ballots,
-        features,
+        ballots=ballots,
+        features=features,
         sides=settings.left_right,
         turn=settings.turn_reversed,
         tastes=settings.tastes,
         coordination=settings.coordination,
         progress=progress,
     )
-    crowd = judged(ranking)
+    crowd = judged(penalties=ranking)
     if feature_map is not None and (crowd.apart.any() or crowd.reversed.any()):
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
         before = search.features
         search, tuned = _tuned_again(crowd, search, fixed, seed)
         if abs(np.log(search.features / before)) > _OTHERWISE:
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
-            crowd = judged(ranking)
+            crowd = judged(penalties=ranking)
+    alone = replace(crowd.rows.turned(crowd.is_turned), offset=crowd.own_side)
+    pushed = pushes(alone, crowd.judging(), ranking)
+    if pushed.any():
+        crowd = judged(penalties=ranking, ballots=replace(ballots, weight=ballots.weight * (1.0 - pushed)))
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if feature_map is None:
@@ -155,8 +159,6 @@ def begin(
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
-    pushed = pushes(rows, weight, ranking)
-    weight = weight * (1.0 - pushed)
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
 

@@ -21,44 +21,52 @@ from scipy.special import expit
 from urlr.arrays import Floats, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
-_OFTENER, _OFTEN = 3.0, 1.5
+_OFTENER = (3.0, 2.0, 1.5, 1.5, 1.5)
 """Robust deviations beyond the median number of votes from which on an item is suspected, and from
 which on it is one more where others are believed to be pushed."""
-_EVIDENCE = 8.0
+_SURER = 0.5
+_EVIDENCE = 5.0
 """Least gain in log-likelihood to believe it."""
 _MOST = 0.9
 _ROUNDS = 10
 _TOLERANCE = 1e-3
-_FURTHER = np.linspace(0.25, 3.0, 12)
+_FURTHER = np.linspace(-3.0, 3.0, 25)
 """By how much pushes may have moved a score."""
 
 
 def pushes(rows: Comparisons, weight: Floats, penalties: Penalties) -> Floats:
     """(n_rows,) chance that a vote was a push; zeros where too little speaks for any."""
     weight = np.where(rows.target == 1.0, weight, 0.0)
-    pushed = np.zeros(rows.n_rows)
-    share = _beyond_usual(rows, weight, pushed, _OFTENER)
-    if not share.any():
-        return pushed
-    fitted = logistic_fit(rows, weight, penalties, tolerance=_TOLERANCE)
+    found = np.zeros(rows.n_rows)
+    if not _beyond_usual(rows, weight, found, _OFTENER[1]).any():
+        return found
+    fitted = now = logistic_fit(rows, weight, penalties, tolerance=_TOLERANCE)
     before = float(weight @ np.log(_chance(rows, fitted)))
-    upwards = _upwards(rows, weight, fitted, share)
-    for deviations in (_OFTENER, _OFTEN):
-        share = _beyond_usual(rows, weight, pushed, deviations)
+    best, upwards = before + _EVIDENCE, np.zeros(rows.n_items, np.bool_)
+    for deviations in _OFTENER:
+        share = _beyond_usual(rows, weight, found, deviations)
+        if not share.any():
+            continue
+        ways = _ways(rows, weight, now, share)
+        upwards = np.where((np.abs(ways) > _SURER) | ~found.any(), ways > 0, upwards)
         up, down = np.where(upwards, share, 0.0), np.where(upwards, 0.0, share)
-        now = fitted
+        pushed, tried = found, now
         for _ in range(_ROUNDS):
             push = _either(up[rows.winner], down[rows.loser])
             other = _either(up[rows.loser], down[rows.winner])
-            said = push + np.maximum(1.0 - push - other, 1.0 - _MOST) * _chance(rows, now)
+            fewer = np.minimum(1.0, _MOST / np.maximum(push + other, _MOST))
+            push, other = fewer * push, fewer * other
+            said = push + (1.0 - push - other) * _chance(rows, tried)
             pushed = push / said
-            now = logistic_fit(
-                rows, weight * (1.0 - pushed), penalties, start=now, tolerance=_TOLERANCE
+            tried = logistic_fit(
+                rows, weight * (1.0 - pushed), penalties, start=tried, tolerance=_TOLERANCE
             )
-        if float(weight @ np.log(said)) - before < _EVIDENCE:
-            return np.zeros(rows.n_rows)
-        upwards = _upwards(rows, weight, fitted, _beyond_usual(rows, weight, pushed, _OFTEN))
-    return np.where(weight > 0, pushed, 0.0)
+        gained = float(weight @ np.log(said))
+        if gained > best:
+            best, found, now = gained, pushed, tried
+        elif found.any() or deviations == _OFTENER[-1]:
+            break
+    return np.where(weight > 0, found, 0.0)
 
 
 def _chance(rows: Comparisons, fitted: LogisticFit) -> Floats:
@@ -66,7 +74,7 @@ def _chance(rows: Comparisons, fitted: LogisticFit) -> Floats:
 
 
 def _either(one: Floats, other: Floats) -> Floats:
-    return np.minimum(1.0 - (1.0 - one) * (1.0 - other), _MOST)
+    return 1.0 - (1.0 - one) * (1.0 - other)
 
 
 def _beyond_usual(
@@ -90,17 +98,18 @@ def _beyond_usual(
     return np.where(often, 1.0 - usual / np.maximum(seen, 1e-12), 0.0)
 
 
-def _upwards(rows: Comparisons, weight: Floats, fitted: LogisticFit, share: Floats) -> Mask:
+def _ways(rows: Comparisons, weight: Floats, fitted: LogisticFit, share: Floats) -> Floats:
     """(n_items,) whether an item is likelier pushed up than down, as the others are.
 
     Each with the score that suits it best then: pushes of which way explain its upsets?
     """
     scores, n = fitted.scores(rows.features), rows.n_items
+    variance = max(float(np.var(scores)), 1e-12)
     margin = rows.log_odds(scores, fitted.lean)
     best = []
     for way in (1.0, -1.0):
         of_way = np.full(n, -np.inf)
-        for by in way * _FURTHER:
+        for by in _FURTHER:
             won, lost = expit(margin - by), expit(margin + by)
             a, b = share[rows.winner], share[rows.loser]
             if way > 0:
@@ -109,6 +118,7 @@ def _upwards(rows: Comparisons, weight: Floats, fitted: LogisticFit, share: Floa
                 won, lost = (1.0 - a) * won, b + (1.0 - b) * lost
             log = np.bincount(rows.winner, weight * np.log(won), n)
             log += np.bincount(rows.loser, weight * np.log(lost), n)
+            log -= 0.5 * (scores - by) ** 2 / variance
             of_way = np.maximum(of_way, log)
         best.append(of_way)
-    return np.asarray(best[0] > best[1])
+    return np.asarray(best[0] - best[1])
