@@ -17,7 +17,13 @@ from scipy.special import expit
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.directions import departures, folds_of_votes, leading
+from urlr.people.directions import (
+    departures,
+    folds_of_votes,
+    leading,
+    marks_of_votes,
+    uniform,
+)
 from urlr.people.errors import error_rates
 
 MOST = 3
@@ -302,9 +308,10 @@ def _may_differ(problem: _Problem, weight: Floats, expected: Floats) -> bool:
     if named.size == 0:
         return False
     found, _ = problem.leading(named, departure, scale)
-    chance, rng = expected[named], np.random.default_rng(0)
-    for _ in range(_DRAWS):
-        drawn = (rng.random(named.size) < chance) - chance
+    chance, rows = expected[named], problem.rows
+    mark = marks_of_votes(rows.winner[named], rows.loser[named], problem.person[named])
+    for number in range(_DRAWS):
+        drawn = (uniform(mark, number) < chance) - chance
         if problem.leading(named, drawn, scale)[0] >= found:
             return False
     return True

@@ -60,7 +60,7 @@ _MATERIAL = 0.3
 _FLAT = 0.5
 """Of the square of the consensus' margins: a taste that leaves less of them is none."""
 _SLOPES = (0.02, 0.05, 0.1, 0.2, 0.4)
-_WITNESS, _SHARED, _ALIKE, _AGREES = 0.3, 2.0, 0.3, 0.98
+_WITNESS, _SHARED, _ALIKE, _AGREES = 0.3, 1.0, 0.3, 0.98
 _FEWEST_ALIKE = 3
 _HALVES = ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (2, 3, 6, 7), (0, 2, 4, 6), (1, 3, 5, 7))
 _DIRECTIONS = 2
