@@ -193,6 +193,7 @@ def robust_fit(
     search = search_of(votes, found, limit=limit, prune=prune)
     suspected = search.suspicion(rows, found)
     pruned = search.pruned(suspected, votes.own_weight)
+    rows = _known_beside(rows, weight, votes.search, found, limit)
     progress("fitting the ranking", 0.0)
     fitted = refit(rows, weight * ~pruned, votes.ranking, limit=limit, start=found)
     return RobustFit(
@@ -240,6 +241,23 @@ def _left_out(
         margin[out] = rows.margins(fitted.scores(rows.features), fitted.lean)[out]
         judged |= out
     return margin, judged
+
+
+def _known_beside(
+    rows: Comparisons, weight: Floats, penalties: Penalties, found: LogisticFit, limit: float
+) -> Comparisons:
+    """The votes, with what is known beside the scores as steep as a limit makes scores.
+
+    Votes that are as likely as not all pull by the limit, so that margins become steeper than
+    log-odds. Tastes and sides are log-odds; left as they are, scores would make up the rest.
+    """
+    if rows.offset is None or limit >= 1.0 or not rows.offset.any():
+        return rows
+    plain = logistic_fit(rows, weight, penalties, start=found, tolerance=1e-3)
+    margin = rows.margins(plain.scores(rows.features))
+    steeper = rows.margins(found.scores(rows.features))
+    factor = float((weight * margin) @ steeper) / max(float(weight @ margin**2), 1e-12)
+    return replace(rows, offset=max(factor, 1.0) * rows.offset)
 
 
 def _size(margin: Floats) -> float:

@@ -28,7 +28,7 @@ from scipy import sparse, special
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.directions import departures, folds_of_votes, leading
+from urlr.people.directions import departures, fingerprints, folds_of_votes, leading
 
 FEWEST_ITEMS = 10
 """With fewer, pushing an item and liking it are the same thing: votes alone accuse nobody."""
@@ -104,6 +104,14 @@ class Departures:
     def alone_fit(self) -> LogisticFit:
         """To these, for others to start from."""
         return logistic_fit(self.alone, self.judging, _ALONE, tolerance=_TOLERANCE)
+
+    @cached_property
+    def mark(self) -> Ints:
+        """(n_people,) number that says who is who whatever they are called."""
+        mark = np.zeros(self.n_people, np.int64)
+        known = fingerprints(self.rows.winner, self.rows.loser, self.person)[1][:-1]
+        mark[: known.size] = known
+        return mark
 
     @cached_property
     def kept_back(self) -> Mask:
@@ -332,6 +340,7 @@ def _by_each_other(votes: Departures, group: Mask) -> tuple[Ints, Floats]:
     mine = np.flatnonzero(votes.decided & np.append(group, False)[votes.person])
     rows, say = votes.alone.taken(mine), votes.say[mine]
     members = np.flatnonzero(group)
+    members = members[np.argsort(votes.mark[members], kind="stable")]
     n_folds = min(members.size, _FOLDS)
     fold_of = np.full(votes.n_people + 1, -1)
     fold_of[members] = np.arange(members.size) % n_folds
@@ -399,7 +408,7 @@ def _usual_slips(votes: Departures, group: Mask, opinion: Floats) -> Floats:
     if among.any():
         among &= votes.error_rate <= _USUAL * np.median(votes.error_rate[among])
     others = np.flatnonzero(among)
-    others = others[np.argsort(-count[others], kind="stable")]
+    others = others[np.lexsort((votes.mark[others], -count[others]))]
     enough = int(np.searchsorted(np.cumsum(count[others]), count[group].sum())) + 1
     crowd = np.zeros(votes.n_people, np.bool_)
     crowd[others[: max(enough, 2)]] = True

@@ -26,6 +26,7 @@ from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fi
 from urlr.model.tuning import calibration
 from urlr.people.coordination import Departures, acting_together
 from urlr.people.dependence import agreement_with_oneself, own_opinion, shares
+from urlr.people.directions import fingerprints, folds_of_votes
 from urlr.people.errors import TYPICAL, error_rates, reliability
 from urlr.people.tastes import Tastes, tastes_of
 from urlr.settings import Coordination
@@ -143,6 +144,10 @@ class Crowd:
         read = self.rows.turned(self.is_turned)
         taste = self.tastes.of_votes(read, self.ballots.annotator)
         return replace(read, offset=taste + self.own_side)
+
+    def without_tastes(self) -> Comparisons:
+        """The same as if everybody were of one taste."""
+        return replace(self.rows.turned(self.is_turned), offset=self.own_side)
 
     def rate(self) -> Floats:
         """(n_rows,) share of wrong votes, of the votes as they are read; 0 without a name.
@@ -292,17 +297,18 @@ def equal_say(ballots: Ballots, most: float = _MOST) -> Floats:
 def folds_of_people(ballots: Ballots, n_folds: int = _FOLDS) -> Codes:
     """(n_rows,) fold of each vote: people are left out whole, votes without a name by pair.
 
-    Dealt in the order of their numbers of votes, so that folds are alike.
+    Dealt in the order of their numbers of votes, so that folds are alike, and not by their names.
     """
-    first = np.minimum(ballots.rows.winner, ballots.rows.loser).astype(np.int64)
-    second = np.maximum(ballots.rows.winner, ballots.rows.loser)
-    pairs = (first * ballots.rows.n_items + second) * 2654435761 % 2**32 // 65536 % n_folds
-    n = len(ballots.names)
+    rows, n = ballots.rows, len(ballots.names)
+    pairs = folds_of_votes(rows.winner, rows.loser, np.full(rows.n_rows, -1), n_folds)
     if n < 2:
         return pairs.astype(np.int32)
     count = np.bincount(ballots.annotator[ballots.annotator >= 0], minlength=n)
+    mark = np.zeros(n, np.int64)
+    known = fingerprints(rows.winner, rows.loser, ballots.annotator)[1][:-1]
+    mark[: known.size] = known
     people = np.empty(n, np.int64)
-    people[np.argsort(-count, kind="stable")] = np.arange(n) % n_folds
+    people[np.lexsort((mark, -count))] = np.arange(n) % n_folds
     return np.where(ballots.annotator >= 0, people[ballots.annotator], pairs).astype(np.int32)
 
 

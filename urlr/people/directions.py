@@ -7,6 +7,10 @@ from scipy import sparse
 
 from urlr.arrays import Codes, Floats, Ints
 
+_HOPS = 3
+"""How far the votes reach that an item or a person is known by."""
+_KEPT = 8
+"""Bits dropped, so that sums over all votes are whole numbers a float can hold."""
 _DENSE = 40
 """People or items up to which the decomposition is done whole."""
 
@@ -38,13 +42,50 @@ def leading(table: sparse.csr_array, k: int) -> tuple[Floats, Floats, Floats]:
 
 
 def folds_of_votes(winner: Codes, loser: Codes, person: Codes, n_folds: int) -> Ints:
-    """(n_votes,) fold of each vote; all votes of a person on a pair are in one."""
-    first, second = np.minimum(winner, loser), np.maximum(winner, loser)
-    order = np.lexsort((second, first, person))
-    new = np.ones(order.size, np.bool_)
-    for code in (person, first, second):
-        new[1:] &= np.diff(code[order]) == 0
-    block = np.cumsum(~new) if order.size else np.zeros(0, np.int64)
-    fold = np.empty(order.size, np.int64)
-    fold[order] = (block * 2654435761 >> 8) % n_folds
-    return fold
+    """(n_votes,) fold of each vote; all votes of a person on a pair are in one.
+
+    The same whatever people and items are called, and in whatever order votes come.
+    """
+    return np.asarray(marks_of_votes(winner, loser, person) % n_folds, np.int64)
+
+
+def marks_of_votes(winner: Codes, loser: Codes, person: Codes) -> Ints:
+    """(n_votes,) number of each person and pair, as good as drawn at random, by who voted on what.
+
+    Not by names: items and people are known by the votes they have, on items and by people who are
+    known by theirs. Sums are of whole numbers, which come out the same in any order.
+    """
+    items, people = fingerprints(winner, loser, person)
+    pair = items[winner] + items[loser] + _mixed(items[winner] * items[loser])
+    return _mixed(pair + 3 * people[person]) >> 8
+
+
+def fingerprints(winner: Codes, loser: Codes, person: Codes) -> tuple[Ints, Ints]:
+    """(n_items,) and (n_people + 1,) numbers by which items and people are known; see above.
+
+    The last is that of votes without a name, whose person is -1.
+    """
+    n_items = int(max(winner.max(initial=-1), loser.max(initial=-1))) + 1
+    n_people = int(person.max(initial=-1)) + 2
+    person = np.where(person < 0, n_people - 1, person)
+    items, people = np.ones(n_items, np.int64), np.ones(n_people, np.int64)
+    for _ in range(_HOPS):
+        vote = _mixed(items[winner] * 5 + items[loser] * 7 + people[person] * 11)
+        said = [_mixed(vote + one) >> _KEPT for one in range(3)]
+        own = np.bincount(winner, said[0], n_items) + np.bincount(loser, said[1], n_items)
+        items, people = own.astype(np.int64), np.bincount(person, said[2], n_people)
+        items, people = _mixed(items), _mixed(people.astype(np.int64))
+    return items, people
+
+
+def uniform(mark: Ints, draw: int) -> Floats:
+    """Numbers from 0 to 1 as good as drawn at random, by the marks of votes."""
+    return np.asarray((_mixed(mark + (draw + 1) * 2**32) + 0.5) / 2**31)
+
+
+def _mixed(number: Ints) -> Ints:
+    """Whole numbers below 2^31, spread as if at random (a round of splitmix)."""
+    bits = np.asarray(number).astype(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((bits ^ (bits >> np.uint64(31))) >> np.uint64(33), np.int64)

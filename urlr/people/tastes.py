@@ -17,7 +17,13 @@ from scipy.special import expit
 
 from urlr.arrays import Codes, Floats, Ints, Mask
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
-from urlr.people.directions import departures, folds_of_votes, leading
+from urlr.people.directions import (
+    departures,
+    folds_of_votes,
+    leading,
+    marks_of_votes,
+    uniform,
+)
 from urlr.people.errors import error_rates
 
 MOST = 3
@@ -29,10 +35,12 @@ _FEATURES = 100.0
 """Times the ridge on the features of the consensus: tastes are seen less well than that."""
 _FOLDS = 3
 _TOLERANCE = 1e-2
-_CLEARER = 1.0
+_CLEARER = 0.75
 """A direction more must foretell held-out votes better by so many standard errors, by people."""
 _STEEPNESS = 0.3
 """Variance of how steep people vote, beside a consensus of 1."""
+_ANYWHERE = 8.0
+_SPOTS, _NARROW, _LITTLE, _STEPS = 200, 0.1, 0.1, 30
 _DRAWS = 5
 """Crowds without a taste that the leading direction is compared with."""
 
@@ -86,6 +94,8 @@ class Tastes:
 class _Fit:
     """Places and directions, and the consensus beside them."""
 
+    own: Floats
+    own_covariance: Floats
     place: Floats
     covariance: Floats
     directions: tuple[LogisticFit, ...]
@@ -107,6 +117,8 @@ class _Problem:
     penalties: Penalties
     by_features: bool = False
     """Whether features say something of the items' places."""
+    able: Mask | None = None
+    together: bool = False
 
     @property
     def tasted(self) -> Comparisons:
@@ -170,7 +182,7 @@ def tastes_of(
     able
         (n_people,) who has votes enough to have a taste, and to be the median person.
     """
-    problem = _Problem(rows, person, n_people, penalties)
+    problem = _Problem(rows, person, n_people, penalties, able=able)
     nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
     if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, expected):
         return nothing, start
@@ -194,8 +206,8 @@ def tastes_of(
             tried.append(_fit(of, one, start))
             now = _foretold(of, tried, fold, kept)
             seen = fold < len(tried)
-            gain = problem.of_people(np.where(seen, counted * (now - before), 0.0))
-            if gain.sum() < 0:
+            gain = np.where(seen, counted * (now - before), 0.0)
+            if gain.sum() < -np.sqrt((gain**2).sum()):
                 break
         return tried, now, float(gain.sum()), float(np.sqrt((gain**2).sum()))
 
@@ -205,6 +217,10 @@ def tastes_of(
             other = replace(problem, by_features=True)
             if (by_features := more(other))[2] > found[2]:
                 problem, found = other, by_features
+        if number == 1:
+            other = replace(problem, together=True)
+            if (together := more(other))[2] > found[2]:
+                problem, found = other, together
         gains.append(found[2:])
         if found[2] <= _CLEARER * found[3]:
             break
@@ -224,7 +240,8 @@ def tastes_of(
         np.stack([one.effects for one in fit.directions], axis=1),
         tuple(gains),
     )
-    return tastes.moved(geometric_median(tastes.place[able])), fit.consensus
+    stand = drawn_to_each_other(fit.own, fit.own_covariance, able, 0.0)[0]
+    return tastes.moved(geometric_median(stand[able])), fit.consensus
 
 
 def geometric_median(points: Floats) -> Floats:
@@ -239,15 +256,64 @@ def geometric_median(points: Floats) -> Floats:
     return centre
 
 
+def drawn_to_each_other(
+    place: Floats, covariance: Floats, able: Mask, anywhere_too: float = _ANYWHERE
+) -> tuple[Floats, Floats]:
+    """(n_people, k) places and (n_people, k, k) covariances, given where other people stand.
+
+    The prior of a place is a mixture of narrow normals at the places of those who are known best,
+    its weights by EM: most people of a crowd with a minority stand on one spot, and it is chance
+    where around it they seem to stand.
+
+    Parameters
+    ----------
+    place, covariance
+        By everybody's own votes, and a prior N(0, I).
+    """
+    n, k = place.shape
+    precision = np.linalg.inv(covariance)
+    known = np.flatnonzero(able)
+    if known.size > _SPOTS:
+        best = np.argsort(np.linalg.det(covariance[known]), kind="stable")[:_SPOTS]
+        known = known[best]
+    unit = np.eye(k)
+    said = np.einsum("nab,nb->na", precision, place)
+    spots = np.linalg.solve(precision[known] - (1.0 - _LITTLE) * unit, said[known][:, :, None])
+    own = np.linalg.inv(precision + (1.0 / _NARROW - 1.0) * unit)
+    by = said[:, None] + spots[None, :, :, 0] / _NARROW
+    at = np.einsum("nab,nmb->nma", own, by)
+    log = 0.5 * np.einsum("nma,nma->nm", at, by)
+    log += 0.5 * (np.linalg.slogdet(own)[1][:, None] - k * np.log(_NARROW))
+    log -= 0.5 * (spots[:, :, 0] ** 2).sum(axis=1) / _NARROW
+    log[known, np.arange(known.size)] = -np.inf  # nobody is drawn to themselves
+    anywhere = 0.5 * (place * said).sum(axis=1) + 0.5 * np.linalg.slogdet(covariance)[1]
+    log = np.column_stack([log, anywhere])
+    at = np.concatenate([at, place[:, None]], axis=1)
+    likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+    share = np.append(np.full(known.size, 0.5 / known.size), 0.5)
+    for _ in range(_STEPS):
+        stand = (likelihood[able] * share / (likelihood[able] @ share)[:, None]).sum(axis=0)
+        stand[-1] += anywhere_too
+        share = stand / stand.sum()
+    chance = likelihood * share
+    chance /= chance.sum(axis=1, keepdims=True)
+    mean = np.einsum("nm,nma->na", chance, at)
+    apart = at - mean[:, None]
+    spread = np.einsum("nm,nma,nmb->nab", chance, apart, apart)
+    alone = chance[:, -1, None, None]
+    return mean, (1.0 - alone) * own + alone * covariance + spread
+
+
 def _may_differ(problem: _Problem, weight: Floats, expected: Floats) -> bool:
     """Whether departures go together more than those of drawn crowds of one taste."""
     named, departure, scale = problem.residuals(expected, weight)
     if named.size == 0:
         return False
     found, _ = problem.leading(named, departure, scale)
-    chance, rng = expected[named], np.random.default_rng(0)
-    for _ in range(_DRAWS):
-        drawn = (rng.random(named.size) < chance) - chance
+    chance, rows = expected[named], problem.rows
+    mark = marks_of_votes(rows.winner[named], rows.loser[named], problem.person[named])
+    for number in range(_DRAWS):
+        drawn = (uniform(mark, number) < chance) - chance
         if problem.leading(named, drawn, scale)[0] >= found:
             return False
     return True
@@ -258,19 +324,21 @@ def _without(problem: _Problem, weight: Floats, start: LogisticFit) -> _Fit:
         problem.rows, weight, problem.penalties, start=start, tolerance=_TOLERANCE
     )
     n = problem.n_people
-    return _Fit(np.zeros((n, 0)), np.zeros((n, 0, 0)), (), fitted)
+    return _Fit(
+        np.zeros((n, 0)), np.zeros((n, 0, 0)), np.zeros((n, 0)), np.zeros((n, 0, 0)), (), fitted
+    )
 
 
 def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
     """One direction more: people, items and the consensus in turn, from the leading departures."""
     rows, person, n = problem.rows, problem.person, problem.n_people
     consensus = start.consensus
-    items, place = start.items(rows), start.place
+    items, place, own = start.items(rows), start.place, start.own
     log_odds = rows.log_odds(consensus.scores(rows.features), consensus.lean)
     log_odds += _of_votes(place, items, rows, person)
     item = problem.leading(*problem.residuals(expit(log_odds), weight))[1]
     items = np.column_stack([items, item * np.sqrt(rows.n_items / _ITEMS)])
-    place = np.column_stack([place, np.zeros(n)])
+    place, own = (np.column_stack([one, np.zeros(n)]) for one in (place, own))
     directions: list[LogisticFit | None] = [*start.directions, None]
     penalties = Penalties(_FEATURES * problem.penalties.features, _ITEMS, np.inf)
     silent = problem.tasted
@@ -278,7 +346,10 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
     for _ in range(_ROUNDS):
         known = rows.log_odds(consensus.scores(rows.features), consensus.lean)
         for _ in range(2):
-            place, covariance = _newton(problem, weight, known, items, place)
+            own, covariance = _newton(problem, weight, known, items, own)
+        place, spread = own, covariance
+        if problem.together:
+            place, spread = drawn_to_each_other(own, covariance, problem.able)
         for a in range(place.shape[1]):
             rest = _of_votes(np.delete(place, a, 1), np.delete(items, a, 1), rows, person)
             one = replace(silent, offset=known + rest, loading=np.append(place[:, a], 0.0)[person])
@@ -293,7 +364,7 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
             tolerance=_TOLERANCE,
         )
     done = tuple(one for one in directions if one is not None)
-    return _Fit(place, covariance, done, consensus)
+    return _Fit(own, covariance, place, spread, done, consensus)
 
 
 def _newton(

@@ -11,6 +11,7 @@ import numpy as np
 from urlr.arrays import Floats, Progress, no_progress
 from urlr.model.item_effects import item_variance, score_variance, tuned_variance
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
+from urlr.model.pushed_items import pushes
 from urlr.model.robust import WeighedVotes
 from urlr.model.tuning import Tuned, TunedSpace, calibration, tuned_ridge_of
 from urlr.people.crowd import Crowd, crowd_of, equal_say
@@ -67,24 +68,27 @@ def judge_people(
         ranking = _with_items(search, rows, ballots.weight, settings)
     judged = partial(
         _crowd_by_features,
-        ballots,
-        space.features,
+        features=space.features,
         sides=settings.left_right,
         turn=settings.turn_reversed,
         coordination=settings.coordination,
         progress=progress,
     )
     large = space.features.size > _LARGE or (not alone and len(ballots.tie) > _MANY)
-    crowd = judged(ranking, tastes=settings.tastes and not large)
+    crowd = judged(ballots, penalties=ranking, tastes=settings.tastes and not large)
     if not alone and (crowd.apart.any() or crowd.reversed.any()):
         # What was tuned on their votes is tuned without; if that changes much, so may verdicts.
         before = search.features
         search, tuned = _tuned_again(crowd, search, chosen, None)
         if large or abs(np.log(search.features / before)) > _OTHERWISE:
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
-            crowd = crowd if large else judged(ranking, tastes=settings.tastes)
+            crowd = crowd if large else judged(ballots, penalties=ranking, tastes=settings.tastes)
     if large and settings.tastes:
-        crowd = judged(ranking, before=crowd)
+        crowd = judged(ballots, penalties=ranking, before=crowd)
+    pushed = pushes(crowd.without_tastes(), crowd.judging(), ranking)
+    if pushed.any():
+        less = replace(ballots, weight=ballots.weight * (1.0 - pushed))
+        crowd = judged(less, penalties=ranking, tastes=settings.tastes)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if alone:

@@ -65,6 +65,10 @@ _MATERIAL = 0.3
 """And how large that taste is beside the consensus, as a share of its margins."""
 _FLAT = 0.5
 """Of the square of the consensus' margins: a taste that leaves less of them is none."""
+_SLOPES = (0.02, 0.05, 0.1, 0.2, 0.4)
+_WITNESS, _SHARED, _ALIKE, _AGREES = 0.3, 1.0, 0.3, 0.98
+_FEWEST_ALIKE = 3
+_HALVES = ((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (2, 3, 6, 7), (0, 2, 4, 6), (1, 3, 5, 7))
 _DIRECTIONS = 2
 """Directions of common departures that are looked at."""
 _NEAR = 2.5
@@ -189,15 +193,18 @@ def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
     p_sided = np.where(sided, _sidedness(crowd), 1.0)
     q_low, q_sided = q_values(of.p_value, able), q_values(p_sided, sided)
 
+    alike, evidence = _sharing(crowd, of, enough & ~crowd.reversed & (of.worthy <= _WITNESS))
+    shared = (evidence > _SHARED) & (alike > _ALIKE)
     consistent = _consistency(crowd, of)
-    guesses = of.worthy <= _GUESSER
+    differs = (consistent >= _CONSISTENT) | shared
+    guesses = (of.worthy <= _GUESSER) & (of.p_guessing <= _AGREES)
     low, one_sided = q_low <= level, q_sided <= _SIDED_LEVEL * level
     apart = _other_taste(crowd) & enough & ~crowd.reversed
-    careless = low & guesses & (consistent < _CONSISTENT) & ~one_sided
+    careless = low & guesses & ~differs & ~one_sided
     odd = (low & ~careless) | (crowd.error_rate > REVERSED)
     unnoticed = ~(able | crowd.reversed) | (of.p_of_guesser > _cut(q_low, able, level))
     verdict = np.where(unnoticed, TOO_FEW, FINE)
-    verdict[enough & (apart | (odd & (consistent >= _CONSISTENT)))] = OTHER_TASTE
+    verdict[enough & (apart | (odd & differs))] = OTHER_TASTE
     verdict[careless], verdict[one_sided] = CARELESS, ONE_SIDED
     verdict[crowd.reversed], verdict[crowd.group > 0] = REVERSED_PERSON, COORDINATED
     q_value = np.where(crowd.reversed, of.p_value, np.minimum(q_low, q_sided))
@@ -205,10 +212,16 @@ def judged_people(crowd: Crowd, *, level: float = _LEVEL) -> JudgedPeople:
     q_value = np.where(crowd.group > 0, np.exp(-evidence), q_value)
 
     near_low = (q_low > level / _NEAR) & (q_low <= level * _NEAR) & guesses
-    near_own = low & guesses & (np.abs(consistent - _CONSISTENT) < 0.5)
+    near_own = low & guesses & ~shared & (np.abs(consistent - _CONSISTENT) < 0.5)
     near_worth = low & (of.worthy > _GUESSER / _NEAR) & (of.worthy <= _GUESSER * _NEAR)
-    near_careless = (near_low & (consistent < _CONSISTENT)) | near_own
-    near_careless |= near_worth & (consistent < _CONSISTENT)
+    near_worth |= low & (np.abs(1.0 - of.p_guessing) < _NEAR * (1.0 - _AGREES))
+    near_worth &= of.worthy <= _GUESSER * _NEAR
+    near_shared = (
+        (evidence > _SHARED / _NEAR) & (evidence <= _SHARED * _NEAR) & (alike > _ALIKE / _NEAR)
+    )
+    near_shared |= (evidence > _SHARED) & (np.abs(alike - _ALIKE) < 0.1)
+    near_careless = ((near_low | near_worth) & ~differs) | near_own
+    near_careless |= low & guesses & near_shared & (consistent < _CONSISTENT)
     near_side = q_sided * _NEAR > _SIDED_LEVEL * level
     near_side &= q_sided <= _SIDED_LEVEL * level * _NEAR
     known = able & ~crowd.reversed
@@ -272,36 +285,78 @@ def _other_taste(crowd: Crowd) -> Mask:
 
 
 def _consistency(crowd: Crowd, of: Reliability) -> Floats:
-    """(n_people,) how far somebody's departures from the consensus are no accident, in standard
-    deviations of what they would be by chance: as they agree with each other, or with the
-    directions in which others depart, whichever is more.
+    """(n_people,) how far somebody's departures from the consensus agree with each other, in
+    standard deviations of what they would by chance.
     """
-    ballots, n = crowd.ballots, len(crowd.ballots.names)
+    rows, chance = _departures(crowd, of)
+    who, winner, loser = (
+        one[rows] for one in (crowd.ballots.annotator, crowd.rows.winner, crowd.rows.loser)
+    )
+    n = len(crowd.ballots.names)
+    own = agreement_with_oneself(who, winner, loser, chance, n, crowd.rows.n_items)
+    return np.asarray(own[0] / np.sqrt(np.maximum(own[1], 1e-12)))
+
+
+def _departures(crowd: Crowd, of: Reliability) -> tuple[Ints, Floats]:
+    """Decided votes of people with a name, and the chance of each by how reliable people are."""
+    ballots = crowd.ballots
     rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))
-    who, n_items = ballots.annotator[rows], ballots.rows.n_items
-    winner, loser = ballots.rows.winner[rows], ballots.rows.loser[rows]
-    expected = np.clip(of.rho[who] * of.typical.contrast(crowd.margin[rows]), -0.98, 0.98)
-    chance = 0.5 + 0.5 * expected
-    own = agreement_with_oneself(who, winner, loser, chance, n, n_items)
-    found = own[0] / np.sqrt(np.maximum(own[1], 1e-12))
-    if min(n, n_items) <= _DIRECTIONS:
-        return np.asarray(found)
+    expected = of.rho[ballots.annotator[rows]] * of.typical.contrast(crowd.margin[rows])
+    return rows, 0.5 + 0.5 * np.clip(expected, -0.98, 0.98)
+
+
+def _sharing(crowd: Crowd, of: Reliability, suspects: Mask) -> tuple[Floats, float]:
+    """(n_people,) chance that a suspect shares a taste with other suspects, and the evidence.
+
+    Half of a suspect's votes choose a direction of the suspects' departures and the side on it;
+    along it, as the *others* depart, the other half goes with a slope beta if they share it, and
+    0 if they guess. With T the sum of departures along it and V the variance of that,
+
+        log-likelihood ratio = beta T - beta^2 V / 2
+
+    beta and the share of the suspects who share a taste are the likeliest ones.
+    """
+    chances, best = np.zeros(len(suspects)), 0.0
+    people = np.flatnonzero(suspects)
+    n, n_items = people.size, crowd.rows.n_items
+    if min(n, n_items) < _FEWEST_ALIKE:
+        return chances, best
+    rows, chance = _departures(crowd, of)
+    mine = suspects[crowd.ballots.annotator[rows]]
+    rows, chance = rows[mine], chance[mine]
+    who = np.searchsorted(people, crowd.ballots.annotator[rows])
+    winner, loser = crowd.rows.winner[rows], crowd.rows.loser[rows]
     departure, variance = 1.0 - chance, chance * (1.0 - chance)
-    scale = 1.0 / np.sqrt(np.bincount(who, 2.0 * variance, n) + 1.0)
-    half = folds_of_votes(winner, loser, who, 2)
-    shared = np.zeros((_DIRECTIONS, n))
-    for held in (0, 1):  # whoever helped to make a direction is held against it by other votes
-        seen, test = half != held, half == held
-        table = departures(
-            who[seen], winner[seen], loser[seen], (departure * scale[who])[seen], n, n_items
-        )
-        people, _, items = leading(table, _DIRECTIONS)
-        for one in range(len(items)):
-            apart = (items[one][winner] - items[one][loser]) * np.sign(people[who, one])
-            together = np.bincount(who[test], (departure * apart)[test], n)
-            spread = np.bincount(who[test], (variance * apart**2)[test], n)
-            shared[one] += together / np.sqrt(2.0 * np.maximum(spread, 1e-12))
-    return np.asarray(np.maximum(found, shared.max(axis=0)))
+    value = departure / np.sqrt(np.bincount(who, 2.0 * variance, n) + 1.0)[who]
+    eighth = folds_of_votes(winner, loser, who, 8)
+    whole = departures(who, winner, loser, value, n, n_items)
+    itself = np.asarray(whole[who, winner] - whole[who, loser]).ravel()
+    along, spread = np.zeros((_DIRECTIONS, n)), np.zeros((_DIRECTIONS, n))
+    for held in _HALVES:
+        seen = np.isin(eighth, held)
+        test = ~seen
+        some = departures(who[seen], winner[seen], loser[seen], value[seen], n, n_items)
+        side = leading(some, _DIRECTIONS)[0]
+        for one in range(side.shape[1]):
+            items = whole.T @ side[:, one]
+            apart = items[winner] - items[loser] - side[who, one] * itself
+            apart *= np.sign(side[who, one]) / max(float(np.sqrt(np.mean(items**2))), 1e-12)
+            along[one] += 2.0 / len(_HALVES) * np.bincount(who[test], (departure * apart)[test], n)
+            spread[one] += (
+                2.0 / len(_HALVES) * np.bincount(who[test], (variance * apart**2)[test], n)
+            )
+    for one in range(_DIRECTIONS):
+        for beta in _SLOPES:
+            ratio = np.clip(beta * along[one] - 0.5 * beta**2 * spread[one], -50.0, 50.0)
+            share = 0.5
+            for _ in range(30):
+                alike = share * np.exp(ratio) / (share * np.exp(ratio) + 1.0 - share)
+                share = float(alike.mean())
+            evidence = float(np.log(share * np.exp(ratio) + 1.0 - share).sum())
+            if evidence > best:
+                best = evidence
+                chances[people] = alike
+    return chances, best
 
 
 def q_values(p_values: Floats, tested: Mask) -> Floats:
