@@ -19,14 +19,13 @@ from urlr.people.errors import calibration
 from urlr.settings import FitSettings
 from urlr.space.maps import FeatureMap, original_space
 from urlr.space.prior import PriorSpace
+from urlr.space.steps import ArcSinh, Standardise
 from urlr.votes.ballots import Ballots
 
 RIDGE = 1.0
 """Where there are too few votes to tune: scores of standard deviation 1 in log-odds, as what
 features say before any vote has been seen."""
 
-_LITTLE = 0.1
-"""Share of the kernel in the prior where items left out ask for little of it."""
 _SHRINK = 0.4
 """Share of the estimated variance that item effects get."""
 _LEAST_VARIANCE = 1e-3
@@ -47,8 +46,12 @@ def prior_space(
 ) -> FeatureMap:
     """From raw features to the space of the prior; fitted on the compared items only."""
     original = original_space(values, columns, chi_square=settings.chi_square)
-    prior = PriorSpace.fit(original.map(values), bent=settings.curved, rng=rng)
-    return FeatureMap(original.columns, (*original.steps, prior))
+    standard = original.map(values)
+    pulled = ArcSinh(standard.shape[1])
+    standard = pulled.apply(standard)
+    again = Standardise.fit(standard)
+    prior = PriorSpace.fit(again.apply(standard), bent=settings.curved, rng=rng)
+    return FeatureMap(original.columns, (*original.steps, pulled, again, prior))
 
 
 def mapped(feature_map: FeatureMap | None, values: Floats) -> Floats:
@@ -228,10 +231,9 @@ def _variance_of_scores(
 def _chosen_space(
     feature_map: FeatureMap, features: Floats, ballots: Ballots, seed: int, progress: Progress
 ) -> tuple[FeatureMap, Floats, Tuned | None]:
-    """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
+    """Tune the ridge, and whether there is a kernel, on items left out.
 
-    Much or little of it, whichever foretells votes better: wherever that choice falls by chance,
-    not much is lost. None of it only if clearly better, by two standard errors of the difference.
+    None only if that foretells votes clearly better, by two standard errors of the difference.
     """
 
     def tried(mapped: Floats, near: float | None) -> Tuned | None:
@@ -239,20 +241,15 @@ def _chosen_space(
         rng = np.random.default_rng(seed)
         return tuned_ridge_of(rows, ballots.weight, rng=rng, near=near, progress=progress)
 
-    best = found = tried(features, None)
+    found = tried(features, None)
     *before, prior = feature_map.steps
-    if best is None or found is None or not is_curved(feature_map):
-        return feature_map, features, best
+    if found is None or not is_curved(feature_map):
+        return feature_map, features, found
     assert isinstance(prior, PriorSpace)
-    chosen, kept = feature_map, features
-    little = prior.less_bent(features, _LITTLE)
-    if (other := tried(little, best.ridge)) is not None and other.loss < best.loss:
-        chosen = replace(feature_map, steps=(*before, prior.bending_less(_LITTLE)))
-        kept, found = little, other
-    plain = prior.less_bent(features, 0.0)
+    plain = prior.unbent(features)
     if (other := tried(plain, found.ridge)) is not None:
         losses = [one.losses(ballots.rows, ballots.weight) for one in (found, other)]
         gain = (losses[0] - losses[1])[found.judged]
         if float(gain.sum()) > 2.0 * float(gain.std()) * np.sqrt(gain.size):
             return replace(feature_map, steps=(*before, prior.straight())), plain, other
-    return chosen, kept, found
+    return feature_map, features, found

@@ -22,13 +22,14 @@ _PATIENCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A ridge, and the margins of votes predicted without any vote on one of their items."""
+    """A ridge, and the margins of votes between items as they are predicted from other items."""
 
     ridge: float
     fold: Ints
     """(n_items,) which fold each item belongs to."""
     margin: Floats
-    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none."""
+    """(n_rows,) log-odds that the winner beats the loser, each item's score by a model without its
+    votes."""
     judged: Mask
     """(n_rows,) votes that have such a margin."""
     loss: float
@@ -57,7 +58,8 @@ def tuned_ridge_of(
 
     Items, not votes, are dealt into five folds: a fold's votes are those that touch one of its
     items, and the fit sees the others. Vote-wise folds would let a campaign or an overfitted item
-    validate itself. Item effects are left out: an item left out has none.
+    validate itself, and so would, in part, a margin against an item that the fit has seen: both
+    scores of a margin are predicted. Item effects are left out: an item left out has none.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def tuned_ridge_of(
     folds = _folds(rows, weight, fold)
     if not folds:
         return None
-    judged = np.logical_or.reduce([one.held for one in folds]) & (weight > 0)
+    judged = _known(rows, folds) & (weight > 0)
     if np.count_nonzero(judged & (rows.target == 1.0)) < _FEWEST:
         return None
     starts: list[LogisticFit] = []
@@ -99,16 +101,16 @@ def tuned_ridge_of(
                 break
     if best is None or every is rows:
         return best
-    held = np.logical_or.reduce([one.held for one in _folds(every, say, fold)])
-    return replace(best.weighed(every, say), judged=held & (say > 0))
+    known = _known(every, _folds(every, say, fold))
+    return replace(best.weighed(every, say), judged=known & (say > 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
     """Votes to learn from, none of which touches an item of the fold."""
 
-    held: Mask
-    """(n_rows,) the other votes."""
+    items: Mask
+    """(n_items,) the fold."""
     rows: Comparisons
     weight: Floats
 
@@ -120,16 +122,16 @@ def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> list[_Fold]:
     for k in range(int(fold.max()) + 1):
         train = (fold[rows.winner] != k) & (fold[rows.loser] != k) & counts
         if train.any() and not train[counts].all():
-            folds.append(_Fold(~train, rows.taken(train), weight[train]))
+            folds.append(_Fold(fold == k, rows.taken(train), weight[train]))
     return folds
 
 
 def _margins(
     rows: Comparisons, ridge: float, folds: list[_Fold], starts: list[LogisticFit]
 ) -> tuple[Floats, list[LogisticFit]]:
-    """Mean over the folds that leave a vote out of its margin; and the fits, to start others."""
-    total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
-    fits = []
+    """Margins of scores that each come from the fit that leaves the item out; and the fits, to
+    start others."""
+    scores, leans, fits = np.zeros(rows.n_items), [], []
     for k, one in enumerate(folds):
         fitted = logistic_fit(
             one.rows,
@@ -138,10 +140,16 @@ def _margins(
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )
-        total += one.held * rows.margins(fitted.scores(rows.features), fitted.lean)
-        count += one.held
+        scores[one.items] = rows.features[one.items] @ fitted.coefficients
+        leans.append(fitted.lean)
         fits.append(fitted)
-    return total / np.maximum(count, 1.0), fits
+    return rows.margins(scores, float(np.mean(leans)) if leans else 0.0), fits
+
+
+def _known(rows: Comparisons, folds: list[_Fold]) -> Mask:
+    """(n_rows,) votes whose items both have a score."""
+    scored = np.logical_or.reduce([one.items for one in folds])
+    return np.asarray(scored[rows.winner] & scored[rows.loser])
 
 
 def _losses(rows: Comparisons, weight: Floats, margin: Floats) -> Floats:
