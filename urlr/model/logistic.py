@@ -114,6 +114,8 @@ class Penalties:
     """tau, on the private effects; infinite for none."""
     lean: float = 1.0
     """On the lean to the left; infinite for none."""
+    stretch: float = 1.0
+    """What a refit multiplies the coefficients by, see `urlr.model.refit`."""
 
     @property
     def has_items(self) -> bool:

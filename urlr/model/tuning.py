@@ -17,8 +17,6 @@ RIDGE = 1.0
 """Where there are too few votes to tune: scores of standard deviation 1 in log-odds, as what
 features say before any vote has been seen."""
 
-_LITTLE = 0.1
-"""Share of the kernel in the prior where items left out ask for little of it."""
 _FOLDS = 5
 _RIDGES = np.logspace(3, -1.5, 10)
 """From scores that hardly differ (standard deviation 0.03 in log-odds) to 6."""
@@ -32,14 +30,14 @@ _PATIENCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A ridge, and the margins of votes predicted without any vote on one of their items."""
+    """A ridge, and the margins of votes between items as they are predicted from other items."""
 
     ridge: float
     fold: Ints
     """(n_items,) which fold each item belongs to."""
     margin: Floats
-    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none; 0
-    for votes that ridges were not tried on, until votes are weighed."""
+    """(n_rows,) log-odds that the winner beats the loser, each item's score by a model without its
+    votes; 0 for votes that ridges were not tried on, until votes are weighed."""
     judged: Mask
     """(n_rows,) votes that can have such a margin."""
     loss: float
@@ -68,7 +66,8 @@ def tuned_ridge_of(
 
     Items, not votes, are dealt into five folds: a fold's votes are those that touch one of its
     items, and the fit sees the others. Vote-wise folds would let a campaign or an overfitted item
-    validate itself. Item effects are left out: an item left out has none.
+    validate itself, and so would, in part, a margin against an item that the fit has seen: both
+    scores of a margin are predicted. Item effects are left out: an item left out has none.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def tuned_ridge_of(
     folds = list(_folds(rows, weight, fold))
     if not folds:
         return None
-    judged = np.logical_or.reduce([one.held for one in folds]) & (weight > 0)
+    judged = _known(rows, fold, [one.number for one in folds]) & (weight > 0)
     if np.count_nonzero(judged & (rows.target == 1.0)) < _FEWEST:
         return None
     starts: list[LogisticFit] = []
@@ -112,40 +111,41 @@ def tuned_ridge_of(
         return best
     margin = np.zeros(every.n_rows)
     margin[some] = best.margin
-    held = ~np.logical_and.reduce(list(_trains(every, say, fold)))
-    return replace(best, margin=margin, judged=held & (say > 0))
+    known = _known(every, fold, [k for k, _ in _trains(every, say, fold)])
+    return replace(best, margin=margin, judged=known & (say > 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
     """Votes to learn from, none of which touches an item of the fold."""
 
-    held: Mask
-    """(n_rows,) the other votes."""
+    number: int
+    items: Mask
+    """(n_items,) those of the fold."""
     rows: Comparisons
     weight: Floats
 
 
-def _trains(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[Mask]:
+def _trains(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[tuple[int, Mask]]:
     """(n_rows,) votes to learn from, for those folds that leave votes on both sides."""
     counts = weight > 0
     for k in range(int(fold.max()) + 1):
         train = (fold[rows.winner] != k) & (fold[rows.loser] != k) & counts
         if train.any() and not train[counts].all():
-            yield train
+            yield k, train
 
 
 def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[_Fold]:
-    for train in _trains(rows, weight, fold):
-        yield _Fold(~train, rows.taken(train), weight[train])
+    for k, train in _trains(rows, weight, fold):
+        yield _Fold(k, fold == k, rows.taken(train), weight[train])
 
 
 def _margins(
     rows: Comparisons, ridge: float, folds: Iterable[_Fold], starts: Sequence[LogisticFit] = ()
 ) -> tuple[Floats, list[LogisticFit]]:
-    """Mean over the folds that leave a vote out of its margin; and the fits, to start others."""
-    total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
-    fits = []
+    """Margins of scores that each come from the fit that leaves the item out; and the fits, to
+    start others."""
+    scores, leans, fits = np.zeros(rows.n_items), [], []
     for k, one in enumerate(folds):
         fitted = logistic_fit(
             one.rows,
@@ -154,10 +154,16 @@ def _margins(
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )
-        total += one.held * rows.margins(fitted.scores(rows.features), fitted.lean)
-        count += one.held
+        scores[one.items] = rows.features[one.items] @ fitted.coefficients
+        leans.append(fitted.lean)
         fits.append(fitted)
-    return total / np.maximum(count, 1.0), fits
+    return rows.margins(scores, float(np.mean(leans)) if leans else 0.0), fits
+
+
+def _known(rows: Comparisons, fold: Ints, scored_folds: list[int]) -> Mask:
+    """(n_rows,) votes whose items both have a score."""
+    scored = np.isin(fold, scored_folds)
+    return np.asarray(scored[rows.winner] & scored[rows.loser])
 
 
 def _losses(rows: Comparisons, weight: Floats, margin: Floats) -> Floats:
@@ -187,10 +193,9 @@ def tuned_space(
     seed: int,
     progress: Progress = no_progress,
 ) -> TunedSpace:
-    """Tune the ridge, and how much the kernel has of the prior variance, on items left out.
+    """Tune the ridge, and whether there is a kernel, on items left out.
 
-    Much or little of it, whichever predicts votes better: wherever that choice falls by chance, not
-    much is lost. None of it only if clearly better, by two standard errors of the difference.
+    None only if that predicts votes clearly better, by two standard errors of the difference.
     """
 
     def tried(features: Floats, near: float | None) -> Tuned | None:
@@ -201,11 +206,7 @@ def tuned_space(
     fixed = ridge != "tuned"
     best = None if space.feature_map is None else tried(space.features, None)
     if best is not None and (prior := space.prior) is not None:
-        features = space.features
-        little = prior.less_bent(features, _LITTLE)
-        if (other := tried(little, best.ridge)) is not None and other.loss < best.loss:
-            space, best = space.with_prior(prior.bending_less(_LITTLE), little), other
-        plain = prior.less_bent(features, 0.0)
+        plain = prior.unbent(space.features)
         if (other := tried(plain, best.ridge)) is not None:
             losses = [one.losses(rows, weight) for one in (best, other)]
             gain = (losses[0] - losses[1])[best.judged]
@@ -215,19 +216,22 @@ def tuned_space(
     return TunedSpace(space, best, float(ridge) if fixed else chosen, fixed, seed)
 
 
-def calibration(margin: Floats, counted: Mask, weight: Floats) -> float:
+def calibration(margin: Floats, counted: Mask, weight: Floats, rate: Floats | float = 0.0) -> float:
     """Factor that makes log-odds of votes agree with how often they are right.
 
-    One-dimensional logistic regression of the votes on their margins. 4 at most; 0 where the
-    margins foretell votes no better than chance, as between two people who disagree: then nobody
-    can be judged by the others.
+    One-dimensional logistic regression of the votes on their margins, each vote being flipped at
+    the rate given. 4 at most; 0 where the margins predict votes no better than chance, as between
+    two people who disagree: then nobody can be judged by the others.
     """
     m, w = margin[counted], weight[counted]
+    straight = 1.0 - 2.0 * np.broadcast_to(np.minimum(rate, 0.5), margin.shape)[counted]
     factor = 1.0
     for _ in range(50):
         chance = expit(factor * m)
-        slope = float(w @ ((1.0 - chance) * m))
-        bend = float(w @ (chance * (1.0 - chance) * m * m))
+        right = 0.5 + straight * (chance - 0.5)
+        moves = straight * chance * (1.0 - chance) * m
+        slope = float(w @ (moves / right))
+        bend = float(w @ (moves**2 / (right * (1.0 - right))))
         if not bend > 0:
             return 1.0
         step = slope / bend

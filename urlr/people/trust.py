@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from urlr.arrays import Floats, Progress, no_progress
+from urlr.arrays import Floats, Mask, Progress, no_progress
 from urlr.model.item_effects import item_variance, score_variance, tuned_variance
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
 from urlr.model.pushed_items import pushes
@@ -103,6 +103,7 @@ def judge_people(
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
+        ranking = replace(ranking, stretch=_stretch(tuned, counted, weight, crowd))
     votes = WeighedVotes(
         rows,
         ballots.weight,
@@ -180,6 +181,14 @@ def _with_items(
     variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
     own = settings.item_effects and variance * _SHRINK > _LEAST_VARIANCE
     return replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
+
+
+def _stretch(tuned: Tuned, counted: Mask, weight: Floats, crowd: Crowd) -> float:
+    """How much surer than predicted careful votes on items left out are; not less sure.
+
+    A ridge is tuned on all votes: ties, which count half each way, and slips make it cautious.
+    """
+    return max(1.0, calibration(tuned.margin, counted, weight, crowd.rate()))
 
 
 def _variance_of_scores(

@@ -13,6 +13,7 @@ from urlr.ids import positions
 from urlr.settings import FitSettings
 from urlr.space.maps import FeatureMap, original_space
 from urlr.space.prior import PriorSpace
+from urlr.space.steps import ArcSinh, Standardise
 from urlr.space.table import FeatureTable
 
 
@@ -69,10 +70,14 @@ def feature_space(
         return Space(None, nothing, nothing)
     values = table.values[positions(table.items, items)]
     original = original_space(values, table.columns, chi_square=settings.chi_square)
-    straight = original.map(values)
-    prior = PriorSpace.fit(straight, bent=settings.curved, rng=rng)
-    feature_map = FeatureMap(original.columns, (*original.steps, prior))
-    return Space(feature_map, values, np.ascontiguousarray(prior.apply(straight)))
+    standard = original.map(values)
+    pulled = ArcSinh(standard.shape[1])
+    standard = pulled.apply(standard)
+    again = Standardise.fit(standard)
+    standard = again.apply(standard)
+    prior = PriorSpace.fit(standard, bent=settings.curved, rng=rng)
+    feature_map = FeatureMap(original.columns, (*original.steps, pulled, again, prior))
+    return Space(feature_map, values, np.ascontiguousarray(prior.apply(standard)))
 
 
 def mapped(feature_map: FeatureMap | None, values: Floats) -> Floats:

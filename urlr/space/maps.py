@@ -18,13 +18,14 @@ from urlr.errors import FeatureError, ModelFileError
 from urlr.messages import message
 from urlr.space.prior import PriorSpace
 from urlr.space.projections import PCA, KernelPCA
-from urlr.space.steps import ChiSquare, Impute, Standardise
+from urlr.space.steps import ArcSinh, ChiSquare, Impute, Standardise
 from urlr.space.table import FeatureTable, refuse_infinite
 
 Array = np.ndarray[Any, Any]
-Step = Impute | ChiSquare | Standardise | PCA | KernelPCA | PriorSpace
+Step = Impute | ChiSquare | Standardise | ArcSinh | PCA | KernelPCA | PriorSpace
 _STEPS: dict[str, type[Step]] = {
-    step.kind: step for step in (Impute, ChiSquare, Standardise, PCA, KernelPCA, PriorSpace)
+    step.kind: step
+    for step in (Impute, ChiSquare, Standardise, ArcSinh, PCA, KernelPCA, PriorSpace)
 }
 
 

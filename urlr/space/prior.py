@@ -1,8 +1,8 @@
 """Last step to the feature space of the default: where a plain ridge is a sensible prior.
 
-A ridge says that all directions of the space matter alike. Three things make that a better guess:
-extreme values are pulled in, directions in which items vary more count for more, and components
-of a Laplace kernel, which bends, stand beside the straight columns.
+A ridge says that all directions of the space matter alike. Two things make that a better guess:
+extreme values are pulled in, and components of a Laplace kernel, which bends, stand beside the
+straight columns.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from urlr.space.projections import signs_of
 
 _FARTHEST = 3.0
 """Standard deviations beyond which a value counts no more."""
-_POWER = 0.25
-"""A direction's columns are scaled by its variance to this power."""
 BENT = 0.4
 """Share of the kernel in the prior variance of a score, as fitted."""
 _MOST_DIRECTIONS = 300
@@ -40,7 +38,7 @@ _SMALLEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class PriorSpace:
-    """Scaled principal directions of the clipped columns, and components of a Laplace kernel.
+    """Principal directions of the clipped columns, and components of a Laplace kernel.
 
     k(x, z) = exp(-gamma |x - z|_1), by way of landmarks (Nystroem): k(x, landmarks)' weights -
     offset. A compared item's row has length 1 in the mean, so that the inverse of the ridge is the
@@ -110,25 +108,9 @@ class PriorSpace:
             mean @ vectors * scale,
         )
 
-    def bending_less(self, share: float) -> PriorSpace:
-        """Return the space as fitted, but with this share of the kernel, between 0 and 1."""
-        if len(self.landmarks) == 0:
-            return self
-        bent = np.sqrt(share / BENT)
-        return replace(
-            self,
-            directions=self.directions * np.sqrt((1.0 - share) / (1.0 - BENT)),
-            weights=self.weights * bent,
-            offset=self.offset * bent,
-        )
-
-    def less_bent(self, mapped: Floats, share: float) -> Floats:
-        """What `bending_less`, or `straight` for a share of 0, maps to, from what this maps to."""
-        n = self.directions.shape[1]
-        straight = mapped[:, :n] * np.sqrt((1.0 - share) / (1.0 - BENT))
-        if share == 0:
-            return np.ascontiguousarray(straight)
-        return np.hstack([straight, mapped[:, n:] * np.sqrt(share / BENT)])
+    def unbent(self, mapped: Floats) -> Floats:
+        """What `straight` maps to, from what this maps to."""
+        return mapped[:, : self.directions.shape[1]] / np.sqrt(1.0 - BENT)
 
     def straight(self) -> PriorSpace:
         """Return the space without the kernel."""
@@ -189,7 +171,7 @@ def _kernel(values: Floats, landmarks: Floats, gamma: float) -> Floats:
 
 
 def _directions(values: Floats, centre: Floats) -> Floats:
-    """Principal directions times variance^power, mean squared row length 1.
+    """Principal directions, mean squared row length 1.
 
     By the Gram matrix where there are more rows than columns: a fifth of the time.
     """
@@ -209,6 +191,5 @@ def _directions(values: Floats, centre: Floats) -> Floats:
     strong[_MOST_DIRECTIONS:] = False
     vectors = vectors[:, strong]
     variance = singular[strong] ** 2 / n
-    scale = variance**_POWER
-    total = float((variance * scale**2).sum())
-    return np.ascontiguousarray(vectors * (signs_of(vectors) * scale / np.sqrt(total or 1.0)))
+    total = float(variance.sum())
+    return np.ascontiguousarray(vectors * (signs_of(vectors) / np.sqrt(total or 1.0)))
