@@ -461,6 +461,19 @@ def curved_product(
 
 
 @njit(cache=True)
+def side_pull(
+    who: Codes, side: Floats, weight: Floats, target: Floats, known: Floats, own: Floats
+) -> tuple[Floats, Floats]:
+    """Pull w side (y - p) and curvature w p (1 - p) of the rows on every person's side."""
+    pull, bend = np.zeros(own.size), np.zeros(own.size)
+    for row in range(who.size):
+        chance = 1.0 / (1.0 + np.exp(-(known[row] + own[who[row]] * side[row])))
+        pull[who[row]] += weight[row] * side[row] * (target[row] - chance)
+        bend[who[row]] += weight[row] * chance * (1.0 - chance)
+    return pull, bend
+
+
+@njit(cache=True)
 def distances(values: Floats, others: Floats) -> Floats:
     """(n_rows, n_others) sums of absolute differences; `others` by column.
 

@@ -194,6 +194,18 @@ def test_votes_read_the_other_way_round_are_other_votes():
     np.testing.assert_allclose(turned.margins(scores, 0.4), np.where(which, -margins, margins))
 
 
+@pytest.mark.parametrize("items", [np.inf, 2.0])
+def test_a_metric_from_some_of_the_items_leads_to_the_same_fit(monkeypatch, items):
+    rows = rows_of(n_rows=2000, n_items=200, n_features=4)
+    penalties = Penalties(0.5, items, 1.0)
+    weight = np.random.default_rng(0).exponential(size=rows.n_rows)
+    whole = logistic_fit(rows, weight, penalties, tolerance=1e-9)
+    monkeypatch.setattr("urlr.model.logistic._ENOUGH", 50)
+    some = logistic_fit(rows, weight, penalties, tolerance=1e-9)
+    assert not np.array_equal(whole.metric.factor, some.metric.factor)
+    np.testing.assert_allclose(some.scores(rows.features), whole.scores(rows.features), atol=1e-6)
+
+
 @pytest.mark.parametrize("spread", [1.0, 100.0, 400.0])
 def test_gradients_are_right_however_far_scores_spread(spread):
     """Odds come from exponentials of scores, or of margins where those would overflow."""

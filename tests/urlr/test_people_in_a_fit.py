@@ -147,6 +147,31 @@ def test_no_verdict_depends_on_the_seed():
     pd.testing.assert_frame_equal(one.scores, other.scores, check_exact=True)
 
 
+# Large inputs
+
+
+@pytest.mark.parametrize("limit", ["_MANY", "_LARGE"])
+@pytest.mark.parametrize("attack", ["pushing", "reversed"])
+def test_people_of_large_inputs_are_judged_as_those_of_small_ones(monkeypatch, limit, attack):
+    """Groups and reversed people are looked for once there, and tastes last."""
+    made = attacked(plain(), attack, 0.2, 0)
+    usual = urlr.fit(made.votes, made.features, replicates=0)
+    monkeypatch.setattr(f"urlr.beginning.{limit}", 100)
+    large = urlr.fit(made.votes, made.features, replicates=0)
+    assert made.attackers <= accused(usual) & accused(large)
+    assert len(accused(large) - made.attackers) <= 1
+    assert tau_b(scores_of(usual), scores_of(large)) > 0.95
+
+
+@pytest.mark.parametrize("limit", ["_MANY", "_LARGE"])
+def test_tastes_of_large_inputs_are_found(monkeypatch, limit):
+    monkeypatch.setattr(f"urlr.beginning.{limit}", 100)
+    made = divided()
+    ranker = urlr.fit(made.votes, made.features, replicates=0)
+    assert (verdicts_of(ranker)[sorted(made.others)] == "different taste").mean() > 0.5
+    assert not accused(ranker) & made.others
+
+
 # Tastes
 
 

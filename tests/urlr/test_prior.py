@@ -5,6 +5,7 @@ import pytest
 from graphs import seeded
 from scipy.spatial.distance import cdist
 
+from urlr.kernels import distances
 from urlr.space.prior import PriorSpace
 
 
@@ -99,3 +100,19 @@ def test_the_kernel_can_have_less_of_the_prior_variance(share):
     assert straight.bending_less(share) is straight
     assert straight.straight() is straight
     np.testing.assert_allclose(step.straight().apply(values), straight.apply(values), rtol=1e-12)
+
+
+def test_some_of_the_rows_tell_nearly_the_same_components(monkeypatch):
+    values = values_of(1200)
+    whole = PriorSpace.fit(values, bent=True, rng=seeded()).apply(values)
+    monkeypatch.setattr("urlr.space.prior._SEEN", 900)
+    some = PriorSpace.fit(values, bent=True, rng=seeded()).apply(values)
+    assert some.shape == whole.shape
+    likeness = np.corrcoef((some @ some.T).ravel(), (whole @ whole.T).ravel())[0, 1]
+    assert 0.99 < likeness < 1.0
+
+
+def test_distances_are_those_of_scipy_to_the_bit():
+    values, others = values_of(37), values_of(11, seed=1)
+    found = distances(values, np.ascontiguousarray(others.T))
+    np.testing.assert_array_equal(found, cdist(values, others, "cityblock"))

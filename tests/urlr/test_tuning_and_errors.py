@@ -114,6 +114,20 @@ def test_no_number_of_votes_on_a_pair_speaks_for_these_votes():
     assert np.abs(pushed.margin - once.margin).max() > 0.1, "others are judged by these votes"
 
 
+def test_ridges_are_tried_on_some_of_many_votes_and_all_are_judged(monkeypatch):
+    draw = np.random.default_rng(0)
+    features = draw.standard_normal((30, 3))
+    winner = draw.integers(0, 30, 900).astype(np.int32)
+    loser = ((winner + draw.integers(1, 30, 900)) % 30).astype(np.int32)
+    rows, ones = Comparisons(winner, loser, np.ones(900), np.zeros(900), features), np.ones(900)
+    monkeypatch.setattr("urlr.model.tuning._MOST_VOTES", 300)
+    tuned = tuned_ridge_of(rows, ones, rng=np.random.default_rng(1))
+    assert tuned is not None
+    assert tuned.judged.all()
+    assert np.count_nonzero(tuned.margin) <= 300
+    assert tuned.weighed(rows, ones).margin.all()
+
+
 @pytest.mark.parametrize("scale", [0.2, 1.0, 2.0])
 def test_the_ridge_has_the_least_loss_on_items_left_out(scale):
     """Held against logistic regressions by scikit-learn, without the votes on a fold's items."""

@@ -110,7 +110,10 @@ class RobustFit:
     """The ranking."""
 
     def variance(self, features: Floats, compared: Ints) -> Floats:
-        """(n_items,) how unsure the score of every ranked item is, the penalties taken as right."""
+        """(n_items,) how unsure the score of every ranked item is, the penalties taken as right.
+
+        Of more than 20,000 items with 400 features by 2 % too much: some of them make the metric.
+        """
         weight, rows = self.weight * ~self.pruned, self.rows
         fitted = LogisticFit(self.fit.coefficients, self.fit.effects, self.fit.lean, 0.0)
         if rows.features.shape[1] == 0:

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 from scipy.special import expit, logit
 
+from urlr import kernels
 from urlr.arrays import Codes, Floats, Ints, Mask, Progress, no_progress
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 from urlr.model.tuning import calibration
@@ -462,7 +463,7 @@ class _Judge:
 
     def _sides(self, crowd: Crowd, margin: Floats) -> Crowd:
         """One Newton problem for every person; the variance of the preferences by EM."""
-        rows, n = crowd.rows, len(crowd.ballots.names)
+        rows = crowd.rows
         counted = (crowd.ballots.weight > 0) & (rows.side != 0) & (crowd.ballots.annotator >= 0)
         if not counted.any():
             return crowd
@@ -471,9 +472,8 @@ class _Judge:
         weight = crowd.ballots.weight[counted]
         own, variance = crowd.side, 0.1
         for _ in range(25):
-            chance = expit(known + own[who] * side)
-            pull = np.bincount(who, weight * side * (target - chance), n) - own / variance
-            bend = np.bincount(who, weight * chance * (1.0 - chance), n) + 1.0 / variance
+            pull, bend = kernels.side_pull(who, side, weight, target, known, own)
+            pull, bend = pull - own / variance, bend + 1.0 / variance
             step = np.clip(pull / bend, -1.0, 1.0)
             own = own + step
             spread = min(max(float(np.mean(own**2 + 1.0 / bend)), _SIDES[0]), _SIDES[1])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from urlr.arrays import Codes, Floats, Ints
 
@@ -24,25 +25,21 @@ def agreement_with_oneself(
     person: Codes, winner: Codes, loser: Codes, chance: Floats, n_people: int, n_items: int
 ) -> tuple[Floats, Floats]:
     """(n_people,) S and V, given the chance of every vote."""
-    who = person.astype(np.int64)
     rest, spread = 1.0 - chance, chance * (1.0 - chance)
-    items = np.concatenate([who * n_items + winner, who * n_items + loser])
     first, second = np.minimum(winner, loser).astype(np.int64), np.maximum(winner, loser)
-    pairs = (who * n_items + first) * n_items + second
+    twice, ends = np.concatenate([person, person]), np.concatenate([winner, loser])
 
-    def squares(code: Ints, value: Floats) -> Floats:
-        """(n_people,) sums of the squared sums by code."""
-        place, codes = pd.factorize(code)
-        total = np.bincount(place, value, len(codes))
-        voter = np.zeros(len(codes), np.int64)
-        voter[place] = np.concatenate([who] * (code.size // max(who.size, 1)) or [who])
-        return np.bincount(voter, total**2, n_people).astype(np.float64)
+    def squares(who: Codes, column: Ints | Codes, width: int, value: Floats) -> Floats:
+        """(n_people,) sums of the squared sums by column."""
+        table = sparse.coo_array((value, (who, column)), shape=(n_people, width)).tocsr()
+        return np.asarray(table.multiply(table).sum(axis=1), np.float64).ravel()
 
-    alone = np.bincount(who, 2.0 * rest**2, n_people)
-    together = 0.5 * (squares(items, np.concatenate([rest, -rest])) - alone)
-    both = squares(items, np.concatenate([spread, spread])) + 2.0 * squares(pairs, spread)
-    variance = 0.5 * (both - np.bincount(who, 4.0 * spread**2, n_people))
-    return together, np.maximum(variance, 0.0)
+    alone = np.bincount(person, 2.0 * rest**2, n_people)
+    together = squares(twice, ends, n_items, np.concatenate([rest, -rest]))
+    both = squares(twice, ends, n_items, np.concatenate([spread, spread]))
+    both += 2.0 * squares(person, first * n_items + second, n_items**2, spread)
+    variance = 0.5 * (both - np.bincount(person, 4.0 * spread**2, n_people))
+    return 0.5 * (together - alone), np.maximum(variance, 0.0)
 
 
 def own_opinion(together: Floats, variance: Floats) -> Floats:
