@@ -157,7 +157,10 @@ def begin(
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
         margin = tuned.margin * calibration(tuned.margin, counted, weight)
-        ranking = replace(ranking, stretch=_stretch(tuned, counted, weight, crowd))
+        said, careful = (
+            max(1.0, calibration(tuned.margin, counted, weight, rate)) for rate in (0.0, crowd.rate())
+        )
+        ranking, trusted = replace(ranking, stretch=careful), said / careful
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
 
@@ -217,14 +220,6 @@ def _with_items(
     variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
     own = settings.item_effects and variance * _SHRINK > _LEAST_VARIANCE
     return replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
-
-
-def _stretch(tuned: Tuned, counted: Mask, weight: Floats, crowd: Crowd) -> float:
-    """How much surer than predicted careful votes on items left out are; not less sure.
-
-    A ridge is tuned on all votes: ties, which count half each way, and slips make it cautious.
-    """
-    return max(1.0, calibration(tuned.margin, counted, weight, crowd.rate()))
 
 
 def _variance_of_scores(

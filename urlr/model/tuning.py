@@ -22,18 +22,18 @@ _PATIENCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A ridge, and the margins of votes between items as they are predicted from other items."""
+    """A ridge, and the margins of votes predicted without any vote on one of their items."""
 
     ridge: float
     fold: Ints
     """(n_items,) which fold each item belongs to."""
     margin: Floats
-    """(n_rows,) log-odds that the winner beats the loser, each item's score by a model without its
-    votes."""
+    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none."""
     judged: Mask
     """(n_rows,) votes that have such a margin."""
     loss: float
-    """Log loss of the judged votes at that ridge."""
+    """Log loss of the judged votes at that ridge, of items not seen against others and against
+    each other."""
 
     def losses(self, rows: Comparisons, weight: Floats) -> Floats:
         """(n_rows,) log loss of every vote."""
@@ -41,7 +41,7 @@ class Tuned:
 
     def weighed(self, rows: Comparisons, weight: Floats) -> Tuned:
         """Return the same with votes weighed anew in the fits; the ridge and the folds stay."""
-        margin, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold), [])
+        margin, _, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold), [])
         return replace(self, margin=margin)
 
 
@@ -58,8 +58,9 @@ def tuned_ridge_of(
 
     Items, not votes, are dealt into five folds: a fold's votes are those that touch one of its
     items, and the fit sees the others. Vote-wise folds would let a campaign or an overfitted item
-    validate itself, and so would, in part, a margin against an item that the fit has seen: both
-    scores of a margin are predicted. Item effects are left out: an item left out has none.
+    validate itself. A vote is predicted twice: by fits that may have seen its other item, and from
+    two scores by fits that have not seen the item. Item effects are left out: an item left out has
+    none.
 
     Parameters
     ----------
@@ -91,8 +92,9 @@ def tuned_ridge_of(
         ridges = _RIDGES[np.abs(np.log10(_RIDGES / near)) < within]
     for step, ridge in enumerate(ridges):
         progress("tuning the ridge", step / len(ridges))
-        margin, starts = _margins(rows, float(ridge), folds, starts)
-        loss = float(_losses(rows, weight, margin)[judged].sum())
+        margin, both, starts = _margins(rows, float(ridge), folds, starts)
+        losses = _losses(rows, weight, margin) + _losses(rows, weight, both)
+        loss = 0.5 * float(losses[judged].sum())
         if best is None or loss < best.loss:
             best, worse = Tuned(float(ridge), fold, margin, judged, loss), 0
         else:
@@ -128,10 +130,11 @@ def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> list[_Fold]:
 
 def _margins(
     rows: Comparisons, ridge: float, folds: list[_Fold], starts: list[LogisticFit]
-) -> tuple[Floats, list[LogisticFit]]:
-    """Margins of scores that each come from the fit that leaves the item out; and the fits, to
-    start others."""
+) -> tuple[Floats, Floats, list[LogisticFit]]:
+    """Margins by the fits that leave a vote out, their mean; margins of scores that each come from
+    the fit that leaves the item out; and the fits, to start others."""
     scores, leans, fits = np.zeros(rows.n_items), [], []
+    total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
     for k, one in enumerate(folds):
         fitted = logistic_fit(
             one.rows,
@@ -140,10 +143,15 @@ def _margins(
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )
-        scores[one.items] = rows.features[one.items] @ fitted.coefficients
+        every = rows.features @ fitted.coefficients
+        scores[one.items] = every[one.items]
+        held = one.items[rows.winner] | one.items[rows.loser]
+        total += held * rows.margins(every, fitted.lean)
+        count += held
         leans.append(fitted.lean)
         fits.append(fitted)
-    return rows.margins(scores, float(np.mean(leans)) if leans else 0.0), fits
+    both = rows.margins(scores, float(np.mean(leans)) if leans else 0.0)
+    return total / np.maximum(count, 1.0), both, fits
 
 
 def _known(rows: Comparisons, folds: list[_Fold]) -> Mask:
