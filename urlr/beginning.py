@@ -156,11 +156,12 @@ def begin(
     counted = counted & ~ballots.tie & (ballots.weight > 0)
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
-        margin = tuned.margin * calibration(tuned.margin, counted, weight)
-        said, careful = (
-            max(1.0, calibration(tuned.margin, counted, weight, rate)) for rate in (0.0, crowd.rate())
-        )
-        ranking, trusted = replace(ranking, stretch=careful), said / careful
+        said = calibration(tuned.margin, counted, weight)
+        margin = tuned.margin * said
+        if settings.ridge == "tuned":
+            # On all votes, also ties, which count half each way, and slips: too cautious a scale.
+            careful = max(1.0, said, calibration(tuned.margin, counted, weight, crowd.rate()))
+            ranking, trusted = replace(ranking, stretch=careful), max(1.0, said) / careful
     standing = Standing(rows, ranking, search, crowd.doubt(), weight, margin, counted)
     return Begun(feature_map, features, tuned, search.features, standing, crowd, trusted)
 

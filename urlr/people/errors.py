@@ -104,24 +104,26 @@ def reliability(rate: Floats) -> Floats:
     return np.asarray((1.0 - 2.0 * np.minimum(rate, 0.5)) ** 2)
 
 
-def calibration(
-    margin: Floats, counted: Mask, weight: Floats, rate: Floats | float = 0.0
-) -> float:
+def calibration(margin: Floats, counted: Mask, weight: Floats, rate: Floats | None = None) -> float:
     """Factor that makes log-odds of votes agree with how often they are right.
 
     One-dimensional logistic regression of the votes on their margins, each vote being turned
-    around at the rate given. 4 at most; 0 where the margins foretell votes no better than chance,
-    as between two people who disagree: then nobody can be judged by the others.
+    around at the rate given, or never. 4 at most; 0 where the margins foretell votes no better
+    than chance, as between two people who disagree: then nobody can be judged by the others.
     """
     m, w = margin[counted], weight[counted]
-    straight = 1.0 - 2.0 * np.broadcast_to(np.minimum(rate, 0.5), margin.shape)[counted]
+    wrong = None if rate is None else np.clip(rate[counted], 1e-3, 0.5)
     factor = 1.0
     for _ in range(50):
         chance = expit(factor * m)
-        right = 0.5 + straight * (chance - 0.5)
-        moves = straight * chance * (1.0 - chance) * m
-        slope = float(w @ (moves / right))
-        bend = float(w @ (moves**2 / (right * (1.0 - right))))
+        if wrong is None:
+            slope = float(w @ ((1.0 - chance) * m))
+            bend = float(w @ (chance * (1.0 - chance) * m * m))
+        else:
+            right = wrong + (1.0 - 2.0 * wrong) * chance
+            moves = (1.0 - 2.0 * wrong) * chance * (1.0 - chance) * m
+            slope = float(w @ (moves / right))
+            bend = float(w @ (moves**2 / (right * (1.0 - right))))
         if not bend > 0:
             return 1.0
         step = slope / bend
