@@ -115,6 +115,7 @@ def test_a_tie_of_weight_two_is_a_vote_each_way():
     heavy = pd.concat([decided, ties.assign(weight=2.0)])
     each_way = pd.concat([decided, ties.assign(outcome="a"), ties.assign(outcome="b")])
     options = {"prune": 0.0, "annotator_rates": False, "curved": False, "left_right": False}
+    options["ridge"] = 1.0  # a tuned one has its scale from decided votes
 
     def scores(votes, limit):
         table = urlr.fit(votes, made.features, limit=limit, replicates=0, **options).scores
@@ -141,10 +142,9 @@ def kernel_share(ranker, features):
     ("share", "seed", "truth"),
     [
         (0.4, 0, {"curvature": 0.9, "n_votes": 4000}),
-        (0.1, 5, {"curvature": 0.02, "n_votes": 4000}),
         (0.0, 4, {"curvature": 0.0, "n_votes": 2000, "n_items": 60, "n_features": 20}),
     ],
-    ids=["curved", "nearly straight", "straight"],
+    ids=["curved", "straight"],
 )
 def test_the_kernel_has_as_much_of_the_prior_as_items_left_out_support(share, seed, truth):
     made = crowd_of(seed, private=0.0, ties=0.0, **truth)
@@ -221,3 +221,31 @@ def test_sides_are_read_from_either_layout():
     ]
     assert leans[0] == pytest.approx(leans[1], abs=1e-3)
     assert leans[0] > 0.3
+
+
+def test_scores_are_log_odds_of_decided_votes_by_careful_people():
+    """Ties and slips make votes say less of the items; they do not make items more alike."""
+    made = crowd_of(3, n_votes=6000, private=0.0, curvature=0.0, ties=0.0)
+    votes = made.votes.drop(columns="vote_id").astype({"outcome": str})
+    tie = np.random.default_rng(0).random(len(votes)) < 0.3
+    mixed = votes.assign(outcome=votes["outcome"].mask(tie, "tie"))
+    clean, with_ties, fixed = (
+        urlr.fit(table, made.features, replicates=0, **options).score(made.features)
+        for table, options in ((votes, {}), (mixed, {}), (mixed, {"ridge": 1.0}))
+    )
+    assert with_ties.std() == pytest.approx(clean.std(), rel=0.25)
+    assert fixed.std() < 0.8 * with_ties.std()
+
+
+def test_values_far_out_are_pulled_in():
+    """So that one item with a hundred times the usual count does not rule the column."""
+    made = crowd_of(4)
+    features = np.exp(made.features)
+    space = urlr.fit(made.votes, features, replicates=0).feature_map
+    assert [step.kind for step in space.steps[-4:]] == [
+        "standardise", "arcsinh", "standardise", "prior",
+    ]  # fmt: skip
+    pulled, before = space.steps[-3], space.steps[-4].apply(features.to_numpy())
+    np.testing.assert_array_equal(pulled.apply(before), np.arcsinh(before))
+    assert pulled.n_out == pulled.n_in == features.shape[1]
+    assert pulled.flaw() == ""

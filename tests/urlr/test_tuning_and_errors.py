@@ -148,7 +148,7 @@ def test_the_ridge_has_the_least_loss_on_items_left_out(scale):
     ridges = np.logspace(3, -1.5, 10)
     losses = []
     for ridge in ridges:
-        margin, count = np.zeros(500), np.zeros(500)
+        margin, count, scores = np.zeros(500), np.zeros(500), np.zeros(40)
         for fold in range(5):
             out = (tuned.fold[winner] == fold) | (tuned.fold[loser] == fold)
             seen = x[~out]
@@ -159,8 +159,10 @@ def test_the_ridge_has_the_least_loss_on_items_left_out(scale):
             fitted.fit(np.vstack([seen, -seen]), labels)  # each vote from either side, half each
             margin += out * (x @ fitted.coef_[0])
             count += out
-        judged = count > 0
-        losses.append(np.logaddexp(0.0, -margin[judged] / count[judged]).sum())
+            scores[tuned.fold == fold] = (features @ fitted.coef_[0])[tuned.fold == fold]
+        assert (count > 0).all()
+        margins = margin / count, scores[winner] - scores[loser]
+        losses.append(np.mean([np.logaddexp(0.0, -one).sum() for one in margins]))
     assert tuned.ridge == pytest.approx(ridges[np.argmin(losses)])
     assert tuned.loss == pytest.approx(min(losses), rel=0.01)
     assert 0 < np.argmin(losses) < 9
@@ -172,6 +174,10 @@ def test_calibration_finds_the_factor():
     voted = np.where(draw.random(m.size) < expit(1.7 * m), m, -m)
     ones = np.ones(m.size)
     assert calibration(voted, ones > 0, ones) == pytest.approx(1.7, abs=0.1)
+    slips = np.where(draw.random(m.size) < 0.2, -voted, voted)
+    assert calibration(slips, ones > 0, ones) < 1.2
+    rate = np.full(m.size, 0.2)
+    assert calibration(slips, ones > 0, ones, rate) == pytest.approx(1.7, abs=0.15)
     assert calibration(np.zeros(5), np.ones(5, bool), np.ones(5)) == 1.0
     assert calibration(-voted, ones > 0, ones) == 0.0
 

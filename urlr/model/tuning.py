@@ -30,18 +30,21 @@ _PATIENCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A ridge, and the margins of votes between items as they are predicted from other items."""
+    """A ridge, and what is predicted by it of votes on items that the fit has not seen."""
 
     ridge: float
     fold: Ints
     """(n_items,) which fold each item belongs to."""
     margin: Floats
-    """(n_rows,) log-odds that the winner beats the loser, each item's score by a model without its
-    votes; 0 for votes that ridges were not tried on, until votes are weighed."""
+    """(n_rows,) log-odds that the winner beats the loser, by models that saw one item or none; 0
+    for votes that ridges were not tried on, until votes are weighed."""
     judged: Mask
     """(n_rows,) votes that can have such a margin."""
+    scores: Floats
+    """(n_items,) of each item, by a model without its votes."""
     loss: float
-    """Log loss of the judged votes at that ridge."""
+    """Log loss of the judged votes at that ridge, of items not seen against others and against each
+    other."""
 
     def losses(self, rows: Comparisons, weight: Floats) -> Floats:
         """(n_rows,) log loss of every vote."""
@@ -49,8 +52,8 @@ class Tuned:
 
     def weighed(self, rows: Comparisons, weight: Floats) -> Tuned:
         """Return the same with votes weighed anew in the fits; the ridge and the folds stay."""
-        margin, _ = _margins(rows, self.ridge, _folds(rows, weight, self.fold))
-        return replace(self, margin=margin)
+        found = _predicted(rows, self.ridge, _folds(rows, weight, self.fold))
+        return replace(self, margin=found.margin, scores=found.scores)
 
 
 def tuned_ridge_of(
@@ -66,8 +69,9 @@ def tuned_ridge_of(
 
     Items, not votes, are dealt into five folds: a fold's votes are those that touch one of its
     items, and the fit sees the others. Vote-wise folds would let a campaign or an overfitted item
-    validate itself, and so would, in part, a margin against an item that the fit has seen: both
-    scores of a margin are predicted. Item effects are left out: an item left out has none.
+    validate itself. A vote is predicted twice: by fits that may have seen its other item, and from
+    two scores by fits that have not seen the item. Item effects are left out: an item left out has
+    none.
 
     Parameters
     ----------
@@ -99,10 +103,11 @@ def tuned_ridge_of(
         ridges = _RIDGES[np.abs(np.log10(_RIDGES / near)) < within]
     for step, ridge in enumerate(ridges):
         progress("tuning the ridge", step / len(ridges))
-        margin, starts = _margins(rows, float(ridge), folds, starts)
-        loss = float(_losses(rows, weight, margin)[judged].sum())
+        found = _predicted(rows, float(ridge), folds, starts)
+        losses = _losses(rows, weight, found.margin) + _losses(rows, weight, found.both)
+        loss, starts = 0.5 * float(losses[judged].sum()), found.fits
         if best is None or loss < best.loss:
-            best, worse = Tuned(float(ridge), fold, margin, judged, loss), 0
+            best, worse = Tuned(float(ridge), fold, found.margin, judged, found.scores, loss), 0
         else:
             worse += 1
             if worse > _PATIENCE:
@@ -140,12 +145,25 @@ def _folds(rows: Comparisons, weight: Floats, fold: Ints) -> Iterator[_Fold]:
         yield _Fold(k, fold == k, rows.taken(train), weight[train])
 
 
-def _margins(
+@dataclass(frozen=True, slots=True)
+class _Predicted:
+    """What the folds say of what they have not seen."""
+
+    margin: Floats
+    """(n_rows,) mean over the fits that leave a vote out of its margin."""
+    scores: Floats
+    """(n_items,) by the fit that leaves the item out."""
+    both: Floats
+    """(n_rows,) margins of these scores."""
+    fits: list[LogisticFit]
+    """To start others."""
+
+
+def _predicted(
     rows: Comparisons, ridge: float, folds: Iterable[_Fold], starts: Sequence[LogisticFit] = ()
-) -> tuple[Floats, list[LogisticFit]]:
-    """Margins of scores that each come from the fit that leaves the item out; and the fits, to
-    start others."""
+) -> _Predicted:
     scores, leans, fits = np.zeros(rows.n_items), [], []
+    total, count = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
     for k, one in enumerate(folds):
         fitted = logistic_fit(
             one.rows,
@@ -154,10 +172,15 @@ def _margins(
             start=starts[k] if starts else None,
             tolerance=1e-3,
         )
-        scores[one.items] = rows.features[one.items] @ fitted.coefficients
+        every = rows.features @ fitted.coefficients
+        scores[one.items] = every[one.items]
+        held = one.items[rows.winner] | one.items[rows.loser]
+        total += held * rows.margins(every, fitted.lean)
+        count += held
         leans.append(fitted.lean)
         fits.append(fitted)
-    return rows.margins(scores, float(np.mean(leans)) if leans else 0.0), fits
+    both = rows.margins(scores, float(np.mean(leans)) if leans else 0.0)
+    return _Predicted(total / np.maximum(count, 1.0), scores, both, fits)
 
 
 def _known(rows: Comparisons, fold: Ints, scored_folds: list[int]) -> Mask:
@@ -216,22 +239,26 @@ def tuned_space(
     return TunedSpace(space, best, float(ridge) if fixed else chosen, fixed, seed)
 
 
-def calibration(margin: Floats, counted: Mask, weight: Floats, rate: Floats | float = 0.0) -> float:
+def calibration(margin: Floats, counted: Mask, weight: Floats, rate: Floats | None = None) -> float:
     """Factor that makes log-odds of votes agree with how often they are right.
 
     One-dimensional logistic regression of the votes on their margins, each vote being flipped at
-    the rate given. 4 at most; 0 where the margins predict votes no better than chance, as between
-    two people who disagree: then nobody can be judged by the others.
+    the rate given, or never. 4 at most; 0 where the margins predict votes no better than chance,
+    as between two people who disagree: then nobody can be judged by the others.
     """
     m, w = margin[counted], weight[counted]
-    straight = 1.0 - 2.0 * np.broadcast_to(np.minimum(rate, 0.5), margin.shape)[counted]
+    wrong = None if rate is None else np.clip(rate[counted], 1e-3, 0.5)
     factor = 1.0
     for _ in range(50):
         chance = expit(factor * m)
-        right = 0.5 + straight * (chance - 0.5)
-        moves = straight * chance * (1.0 - chance) * m
-        slope = float(w @ (moves / right))
-        bend = float(w @ (moves**2 / (right * (1.0 - right))))
+        if wrong is None:
+            slope = float(w @ ((1.0 - chance) * m))
+            bend = float(w @ (chance * (1.0 - chance) * m * m))
+        else:
+            right = wrong + (1.0 - 2.0 * wrong) * chance
+            moves = (1.0 - 2.0 * wrong) * chance * (1.0 - chance) * m
+            slope = float(w @ (moves / right))
+            bend = float(w @ (moves**2 / (right * (1.0 - right))))
         if not bend > 0:
             return 1.0
         step = slope / bend

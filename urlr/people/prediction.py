@@ -62,6 +62,7 @@ class Voters:
         effects: Floats,
         variance: Floats,
         trusted: float = 1.0,
+        stretch: float = 1.0,
     ) -> Voters:
         """Gather what predictions need.
 
@@ -73,6 +74,8 @@ class Voters:
             (n_people,) who has votes enough.
         items, effects, variance
             Of the ranked items, in the order of the scores.
+        stretch
+            By which the scores are stretched, and so tastes are.
         """
         usual = 1.0 - 2.0 * min(crowd.typical if len(crowd.ballots.names) else TYPICAL, 0.4)
         return Voters(
@@ -83,9 +86,9 @@ class Voters:
             able & (crowd.group == 0),
             taste,
             _counts(crowd),
-            crowd.tastes.coefficients,
-            effects,
-            items,
+            stretch * crowd.tastes.coefficients,
+            stretch * effects,
+            stretch * items,
             variance,
             1.0 if crowd.tastes.n else min(trusted, 1.0),
         )

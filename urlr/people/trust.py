@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from urlr.arrays import Floats, Mask, Progress, no_progress
+from urlr.arrays import Floats, Progress, no_progress
 from urlr.model.item_effects import item_variance, score_variance, tuned_variance
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
 from urlr.model.pushed_items import pushes
@@ -66,7 +66,7 @@ def judge_people(
     rows = replace(ballots.rows, features=space.features)
     ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
     if not alone:
-        ranking = _with_items(search, rows, ballots.weight, settings)
+        ranking = _with_items(search, rows, ballots.weight, settings, tuned)
     judged = partial(
         _crowd_by_features,
         features=space.features,
@@ -82,7 +82,7 @@ def judge_people(
         before = search.features
         search, tuned = _tuned_again(crowd, search, chosen, None)
         if large or abs(np.log(search.features / before)) > _OTHERWISE:
-            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
+            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings, tuned)
             crowd = crowd if large else judged(ballots, penalties=ranking, tastes=settings.tastes)
     if large and settings.tastes:
         crowd = judged(ballots, penalties=ranking, before=crowd)
@@ -98,13 +98,17 @@ def judge_people(
     else:
         search, tuned = _tuned_again(crowd, search, chosen, tuned)
         tuned = None if tuned is None else tuned.weighed(rows, weight)
-        ranking = _with_items(search, rows, weight, settings)
+        ranking = _with_items(search, rows, weight, settings, tuned)
     margin, counted = crowd.margin, (ballots.annotator >= 0) & ~crowd.apart
     counted = counted & ~ballots.tie & (ballots.weight > 0)
     if tuned is not None:
         counted = tuned.judged & ~ballots.tie & (weight > 0)
-        margin = tuned.margin * calibration(tuned.margin, counted, weight)
-        ranking = replace(ranking, stretch=_stretch(tuned, counted, weight, crowd))
+        said = calibration(tuned.margin, counted, weight)
+        margin = tuned.margin * said
+        if settings.ridge == "tuned":
+            # On all votes, also ties, which count half each way, and slips: too cautious a scale.
+            careful = max(1.0, said, calibration(tuned.margin, counted, weight, crowd.rate()))
+            ranking, trusted = replace(ranking, stretch=careful), max(1.0, said) / careful
     votes = WeighedVotes(
         rows,
         ballots.weight,
@@ -175,21 +179,27 @@ def _tuned_again(
 
 
 def _with_items(
-    search: Penalties, rows: Comparisons, weight: Floats, settings: FitSettings
+    search: Penalties,
+    rows: Comparisons,
+    weight: Floats,
+    settings: FitSettings,
+    tuned: Tuned | None,
 ) -> Penalties:
-    """The same penalties, and one on what items have of their own beyond their features."""
-    plain = logistic_fit(rows, weight, search, tolerance=1e-4)
-    variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
-    own = settings.item_effects and variance * _SHRINK > _LEAST_VARIANCE
-    return replace(search, items=1.0 / (_SHRINK * variance) if own else np.inf)
+    """The same penalties, and one on what items have of their own beyond their features.
 
-
-def _stretch(tuned: Tuned, counted: Mask, weight: Floats, crowd: Crowd) -> float:
-    """How much surer than predicted careful votes on items left out are; not less sure.
-
-    A ridge is tuned on all votes: ties, which count half each way, and slips make it cautious.
+    By how far their votes are from what features say of them where the fit has not seen them: a
+    kernel can say of every item it has seen what its votes say.
     """
-    return max(1.0, calibration(tuned.margin, counted, weight, crowd.rate()))
+    import os
+    shrink = float(os.environ.get("SHRINK", "0.4"))
+    if tuned is None or os.environ.get("OOF","1")=="0":
+        plain = logistic_fit(rows, weight, search, tolerance=1e-4)
+        variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
+    else:
+        lean = 0.0
+        variance = item_variance(rows, weight, tuned.scores, lean)
+    own = settings.item_effects and variance * shrink > _LEAST_VARIANCE
+    return replace(search, items=1.0 / (shrink * variance) if own else np.inf)
 
 
 def _variance_of_scores(

@@ -111,7 +111,7 @@ class PriorSpace:
 
     def unbent(self, mapped: Floats) -> Floats:
         """What `straight` maps to, from what this maps to."""
-        return mapped[:, : self.directions.shape[1]] / np.sqrt(1.0 - BENT)
+        return np.asarray(mapped[:, : self.directions.shape[1]] / np.sqrt(1.0 - BENT))
 
     def straight(self) -> PriorSpace:
         """Return the space without the kernel."""
