@@ -218,7 +218,7 @@ def default_ranker(
             n_replicates=n_replicates,
             tau_people=taus.get("people"),
             tau_unseen=taus.get("items"),
-            item_spread=model.penalties.stretch * float(np.sqrt(1.0 / model.penalties.items))
+            item_spread=float(np.sqrt(1.0 / model.penalties.items))
             if model.penalties.has_items
             else 0.0,
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,

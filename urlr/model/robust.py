@@ -110,7 +110,7 @@ class RobustFit:
         own = np.full(len(features), 1.0 / self.penalties.items)
         if self.penalties.has_items:
             own[compared] = metric.own
-        return np.asarray(self.penalties.stretch**2 * ((spread**2).sum(axis=0) + own))
+        return np.asarray(self.penalties.stretch**2 * (spread**2).sum(axis=0) + own)
 
 
 @dataclass(frozen=True, slots=True)
