@@ -137,7 +137,7 @@ def assembled_ranker(
             n_replicates=sure.n_replicates,
             tau_people=sure.tau_people,
             tau_unseen=sure.tau_unseen,
-            item_spread=model.penalties.stretch * float(np.sqrt(1.0 / model.penalties.items))
+            item_spread=float(np.sqrt(1.0 / model.penalties.items))
             if model.penalties.has_items
             else 0.0,
             lean=model.fit.lean if np.isfinite(model.penalties.lean) else None,

@@ -115,7 +115,7 @@ class Penalties:
     lean: float = 1.0
     """On the lean to the left; infinite for none."""
     stretch: float = 1.0
-    """What a refit multiplies scores by, see `urlr.model.refit`."""
+    """What a refit multiplies coefficients by, see `urlr.model.refit`."""
 
     @property
     def has_items(self) -> bool:

@@ -49,8 +49,8 @@ def refit(
     An item with a wide effect explains its votes itself, however many they are: a tenth of the
     items that a campaign pushes by a fifth of the votes has the say of a tenth of the items, not
     of all those votes. The effects are then shrunk, because the scores of the pushed items
-    themselves should not follow either. Last, scores are brought to the scale on which what is
-    predicted of items left out agrees with how often careful votes are that way.
+    themselves should not follow either. In between, coefficients are brought to the scale on which
+    what is predicted of items left out agrees with how often careful votes are that way.
     """
     before = start if isinstance(start, Refit) else None
     begin = before.first if before is not None else start
@@ -59,7 +59,7 @@ def refit(
         only = logistic_fit(rows, weight, penalties, limit=limit, start=begin, tolerance=tolerance)
         return Refit(
             only.coefficients * penalties.stretch,
-            only.effects * penalties.stretch,
+            only.effects,
             only.lean,
             only.violation,
             only,
@@ -67,18 +67,19 @@ def refit(
         )
     wide = replace(penalties, items=penalties.items / _WIDER)
     first = logistic_fit(rows, weight, wide, limit=limit, start=begin, tolerance=tolerance)
+    coefficients = first.coefficients * penalties.stretch
     second = logistic_fit(
         replace(rows, features=np.zeros((rows.n_items, 0))),
         weight,
         penalties,
         limit=limit,
-        base=rows.features @ first.coefficients,
+        base=rows.features @ coefficients,
         start=None if before is None else before.second,
         tolerance=tolerance,
     )
     return Refit(
-        first.coefficients * penalties.stretch,
-        second.effects * penalties.stretch,
+        coefficients,
+        second.effects,
         second.lean,
         max(first.violation, second.violation),
         first,

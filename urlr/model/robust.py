@@ -128,8 +128,8 @@ class RobustFit:
             spread = linalg.solve_triangular(
                 metric.factor, features[some].T, lower=True, check_finite=False
             )
-            variance[some] += (spread**2).sum(axis=0)
-        return self.penalties.stretch**2 * variance
+            variance[some] += self.penalties.stretch**2 * (spread**2).sum(axis=0)
+        return variance
 
 
 @dataclass(frozen=True, slots=True)
