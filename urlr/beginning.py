@@ -145,7 +145,9 @@ def begin(
     alone = replace(crowd.rows.turned(crowd.is_turned), offset=crowd.own_side)
     pushed = pushes(alone, crowd.judging(), ranking)
     if pushed.any():
-        crowd = judged(penalties=ranking, ballots=replace(ballots, weight=ballots.weight * (1.0 - pushed)))
+        crowd = judged(
+            penalties=ranking, ballots=replace(ballots, weight=ballots.weight * (1.0 - pushed))
+        )
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if feature_map is None:

@@ -77,9 +77,7 @@ def _either(one: Floats, other: Floats) -> Floats:
     return 1.0 - (1.0 - one) * (1.0 - other)
 
 
-def _beyond_usual(
-    rows: Comparisons, weight: Floats, pushed: Floats, deviations: float
-) -> Floats:
+def _beyond_usual(rows: Comparisons, weight: Floats, pushed: Floats, deviations: float) -> Floats:
     """(n_items,) share of the votes of an item beyond the usual number; 0 unless far beyond.
 
     0 for all if that were most of them: then it is the others that are compared seldom.
@@ -87,7 +85,8 @@ def _beyond_usual(
     n = rows.n_items
 
     def count(weight: Floats) -> Floats:
-        return np.bincount(rows.winner, weight, n) + np.bincount(rows.loser, weight, n)
+        both = np.bincount(rows.winner, weight, n) + np.bincount(rows.loser, weight, n)
+        return both.astype(np.float64)
 
     seen, usual = count(weight), float(np.median(count(weight * (1.0 - pushed))))
     typical = float(np.median(seen))

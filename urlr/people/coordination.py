@@ -234,7 +234,10 @@ def _beside(votes: Departures, group: Mask) -> float:
 
     first = decided & mine & ~votes.kept_back
     leaning = np.abs(ends(first, -1.0)) / (ends(first) + _FEW)
-    pushed = np.argsort(-leaning, kind="stable")[: max(n // _PART, 1)]
+    mark = np.zeros(n, np.int64)
+    known = fingerprints(rows.winner, rows.loser, votes.person)[0]
+    mark[: known.size] = known
+    pushed = np.lexsort((mark, -leaning))[: max(n // _PART, 1)]
     seen, usual = ends(decided & mine & votes.kept_back), ends(decided & ~mine)
     found = 0.0
     if seen.sum() and usual.sum():

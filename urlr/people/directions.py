@@ -11,8 +11,9 @@ _HOPS = 3
 """How far the votes reach that an item or a person is known by."""
 _KEPT = 8
 """Bits dropped, so that sums over all votes are whole numbers a float can hold."""
-_DENSE = 40
-"""People or items up to which the decomposition is done whole."""
+_DENSE, _SQUARE = 40, 400
+"""People or items up to which the decomposition is done whole, and by the products of all pairs of
+rows or columns."""
 
 
 def departures(
@@ -35,6 +36,15 @@ def leading(table: sparse.csr_array, k: int) -> tuple[Floats, Floats, Floats]:
         whole = np.asarray(table.toarray(), np.float64)
         people, size, items = np.linalg.svd(whole, full_matrices=False)
         return people[:, :k], np.asarray(size[:k], np.float64), items[:k]
+    if least <= _SQUARE:  # exact, so that it is the same however rows and columns are ordered
+        wide = table.shape[0] == least
+        square = (table @ table.T if wide else table.T @ table).toarray()
+        values, ends = np.linalg.eigh(square)
+        size = np.sqrt(np.maximum(values[::-1][:k], 1e-24))
+        ends = ends[:, ::-1][:, :k]
+        others = (table.T @ ends if wide else table @ ends) / size
+        people, items = (ends, others) if wide else (others, ends)
+        return people, size, np.asarray(items.T)
     start = np.random.default_rng(0).normal(size=least)
     people, size, items = sparse.linalg.svds(table, k=k, v0=start, tol=1e-4)
     order = np.argsort(-size)
