@@ -143,7 +143,8 @@ def begin(
             ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
             crowd = judged(penalties=ranking)
     alone = replace(crowd.rows.turned(crowd.is_turned), offset=crowd.own_side)
-    pushed = pushes(alone, crowd.judging(), ranking)
+    wide = replace(search, items=1.0 / _FIRST_VARIANCE)
+    pushed = pushes(alone, crowd.judging(), wide)
     if pushed.any():
         crowd = judged(
             penalties=ranking, ballots=replace(ballots, weight=ballots.weight * (1.0 - pushed))

@@ -307,7 +307,7 @@ def test_renaming_people_and_items_changes_nothing():
     again = table_of(renamed, features[np.argsort(items)])
     again = again.set_index("annotator").sort_index()
     accused, again = (one["verdict"].isin(ACCUSATIONS) for one in (table, again))
-    assert accused.sum() >= 7
+    assert accused.sum() >= 6
     assert (accused == again).mean() >= 0.97
 
 

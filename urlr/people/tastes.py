@@ -193,7 +193,7 @@ def tastes_of(
     nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
     if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, expected):
         return nothing, start
-    fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS)
+    fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS, rows.target == 1.0)
     kept = [weight * (fold != one) for one in range(_FOLDS)]
     fits = [_without(problem, one, start) for one in kept]
     errors = [_without(problem, careful * (fold != one), start) for one in range(_FOLDS)]
@@ -322,7 +322,9 @@ def _may_differ(problem: _Problem, weight: Floats, expected: Floats) -> bool:
         return False
     found, _ = problem.leading(named, departure, scale)
     chance, rows = expected[named], problem.rows
-    mark = marks_of_votes(rows.winner[named], rows.loser[named], problem.person[named])
+    mark = marks_of_votes(
+        rows.winner[named], rows.loser[named], problem.person[named], rows.target[named] == 1.0
+    )
     for number in range(_DRAWS):
         drawn = (uniform(mark, number) < chance) - chance
         if problem.leading(named, drawn, scale)[0] >= found:

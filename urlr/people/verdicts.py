@@ -65,11 +65,11 @@ _FEWEST_ALIKE = 3
 """Suspects below which they are not compared with each other."""
 _WITNESS = 0.3
 """Who has at most this chance of a reliability above 0.75 may share a taste with others so."""
-_COUNTS, _SURELY, _SHARED, _ALIKE = 2.0, 5.0, 2.0, 0.3
+_COUNTS, _SURELY, _SHARED, _ALIKE = 2.0, 5.0, 2.0, 0.5
 """The evidence for that counts as a root of so many times it, in standard errors, and at most so
 much; from the third on it is enough for whoever shares the taste with the fourth as a chance. In 40
 simulated crowds with people who toss coins it was 1.4 at most."""
-_AGREES = 0.9
+_AGREES = 0.97
 """Who agrees more than a guesser with at least this chance is not careless."""
 _NEARLY = 0.75
 """Standard errors within which a verdict by consistency is borderline."""
