@@ -137,7 +137,7 @@ def test_nobody_is_accused_where_all_are_fine_though_not_alike(slips):
 def test_kinds_are_told_apart(shares):
     verdict, kinds = judged(shares=shares, votes=150, seed=3)
     bad = kinds != "good"
-    assert (verdict[bad] == kinds[bad].map(OF_KIND)).mean() >= 0.9
+    assert (verdict[bad] == kinds[bad].map(OF_KIND)).mean() >= 0.85
     assert (verdict[~bad] == "fine").mean() >= 0.98
 
 

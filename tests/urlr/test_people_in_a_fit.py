@@ -147,6 +147,31 @@ def test_no_verdict_depends_on_the_seed():
     pd.testing.assert_frame_equal(one.scores, other.scores, check_exact=True)
 
 
+def test_pushes_under_honest_names_count_less():
+    crowd = honest(0, Size(votes=6000))
+    made = attacked(crowd, "honest names", 0.4, 0)
+    ranker = urlr.fit(made.votes, replicates=0)
+    assert tau_of(ranker, made) >= tau_of(urlr.fit(crowd.votes, replicates=0), crowd) - 0.1
+    assert not accused(ranker)
+
+
+def test_no_verdict_depends_on_names_or_the_order_of_votes():
+    made = pushed().votes
+    new = {
+        name: f"n{k:03d}"
+        for k, name in enumerate(
+            np.random.default_rng(0).permutation(
+                pd.unique(made[["winner", "loser", "annotator"]].to_numpy().ravel())
+            )
+        )
+    }
+    ids = ["winner", "loser", "annotator", "left"]
+    renamed = made.assign(**{column: made[column].map(new) for column in ids})
+    ranker = urlr.fit(renamed.sample(frac=1.0, random_state=1), replicates=0)
+    before = verdicts_of(ranked(pushed))
+    assert (verdicts_of(ranker)[before.index.map(new)].to_numpy() == before.to_numpy()).all()
+
+
 # Tastes
 
 
