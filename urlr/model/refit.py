@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,8 +10,7 @@ import numpy as np
 from urlr.arrays import Floats
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
-import os
-_WIDER = float(os.environ.get("WIDER","5.0"))
+_WIDER = float(os.environ.get("WIDER", "5.0"))
 """Times the variance of the effects that items are allowed while coefficients are sought."""
 
 

@@ -109,7 +109,7 @@ class Departures:
     def mark(self) -> Ints:
         """(n_people,) number that says who is who whatever they are called."""
         mark = np.zeros(self.n_people, np.int64)
-        known = fingerprints(self.rows.winner, self.rows.loser, self.person)[1][:-1]
+        known = fingerprints(self.rows.winner, self.rows.loser, self.person, self.decided)[1][:-1]
         mark[: known.size] = known
         return mark
 
@@ -120,7 +120,9 @@ class Departures:
         Who is looked at because of some votes cannot be tried by these.
         """
         rows = self.rows
-        return np.asarray(folds_of_votes(rows.winner, rows.loser, self.person, 2) == 1)
+        return np.asarray(
+            folds_of_votes(rows.winner, rows.loser, self.person, 2, self.decided) == 1
+        )
 
     @cached_property
     def count(self) -> Floats:
@@ -250,7 +252,10 @@ def _beside(votes: Departures, group: Mask) -> float:
 
     first = decided & mine & ~votes.kept_back
     leaning = np.abs(ends(first, -1.0)) / (ends(first) + _FEW)
-    pushed = np.argsort(-leaning, kind="stable")[: max(n // _PART, 1)]
+    mark = np.zeros(n, np.int64)
+    known = fingerprints(rows.winner, rows.loser, votes.person, votes.decided)[0]
+    mark[: known.size] = known
+    pushed = np.lexsort((mark, -leaning))[: max(n // _PART, 1)]
     seen, usual = ends(decided & mine & votes.kept_back), ends(decided & ~mine)
     found = 0.0
     if seen.sum() and usual.sum():

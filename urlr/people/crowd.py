@@ -27,7 +27,7 @@ from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fi
 from urlr.model.tuning import calibration
 from urlr.people.coordination import Departures, acting_together
 from urlr.people.dependence import agreement_with_oneself, own_opinion, shares
-from urlr.people.directions import fingerprints, folds_of_votes
+from urlr.people.directions import fingerprints
 from urlr.people.errors import TYPICAL, error_rates, reliability
 from urlr.people.tastes import Tastes, tastes_of
 from urlr.settings import Coordination
@@ -301,12 +301,14 @@ def folds_of_people(ballots: Ballots, n_folds: int = _FOLDS) -> Codes:
     Dealt in the order of their numbers of votes, so that folds are alike, and not by their names.
     """
     rows, n = ballots.rows, len(ballots.names)
-    pairs = folds_of_votes(rows.winner, rows.loser, np.full(rows.n_rows, -1), n_folds)
+    first = np.minimum(rows.winner, rows.loser).astype(np.int64)
+    second = np.maximum(rows.winner, rows.loser)
+    pairs = (first * rows.n_items + second) * 2654435761 % 2**32 // 65536 % n_folds
     if n < 2:
         return pairs.astype(np.int32)
     count = np.bincount(ballots.annotator[ballots.annotator >= 0], minlength=n)
-    mark = np.zeros(n, np.int64)
-    known = fingerprints(rows.winner, rows.loser, ballots.annotator)[1][:-1]
+    mark, silent = np.zeros(n, np.int64), np.zeros(rows.n_rows, np.bool_)
+    known = fingerprints(rows.winner, rows.loser, ballots.annotator, silent)[1][:-1]
     mark[: known.size] = known
     people = np.empty(n, np.int64)
     people[np.lexsort((mark, -count))] = np.arange(n) % n_folds

@@ -33,7 +33,7 @@ _TINY = 1e-300
 _GRID = 0.025
 _NODES = 7
 """Over four simulated crowds p-values were within 11 % of those with 33 nodes; with 5, 23 %."""
-_WORTHY = 0.75
+_WORTHY, _GUESSES = 0.75, 0.25
 _WEAKER = 0.1
 _WEAKEST = 0.75
 """One fine person in ten may have any reliability from 0.75 to 1, whatever the spread of the
@@ -95,6 +95,8 @@ class Reliability:
     """(n_people,) log-likelihood of turning every vote around less that of guessing."""
     worthy: Floats
     """(n_people,) chance that rho is above 0.75, were all values from -1 on as likely."""
+    agrees: Floats
+    """(n_people,) the same above 0.25: more than a guesser."""
 
 
 def tallied(margin: Floats, person: Codes, n_people: int) -> Tallies:
@@ -119,7 +121,9 @@ def reliability(tallies: Tallies) -> Reliability:
     """Judge everybody by a typical person, who is estimated from those that look fine."""
     typical, rho = typical_person(tallies)
     grid, likelihood = _likelihoods(tallies, typical)
-    worthy = likelihood @ (grid > _WORTHY) / likelihood.sum(axis=1)
+    worthy, agrees = (
+        likelihood @ (grid > least) / likelihood.sum(axis=1) for least in (_WORTHY, _GUESSES)
+    )
     contrast = typical.contrast(tallies.margin)
     size = np.abs(contrast)
     counts = tallies.counts
@@ -158,6 +162,7 @@ def reliability(tallies: Tallies) -> Reliability:
         p_turned=null.p_values(around, null.prior),
         turned=turned,
         worthy=worthy,
+        agrees=agrees,
     )
 
 

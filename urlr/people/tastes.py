@@ -36,11 +36,15 @@ _FEATURES = 100.0
 _FOLDS = 3
 _TOLERANCE = 1e-2
 _CLEARER = 0.75
-"""A direction more must foretell held-out votes better by so many standard errors, by people."""
+"""A direction more must foretell held-out votes better by so many standard errors."""
 _STEEPNESS = 0.3
 """Variance of how steep people vote, beside a consensus of 1."""
 _ANYWHERE = 8.0
-_SPOTS, _NARROW, _LITTLE, _STEPS = 200, 0.1, 0.1, 30
+"""People taken to stand anywhere, beside those there are: fewer make too much of few people."""
+_SPOTS = 200
+"""People whose places others are drawn to, at most."""
+_NARROW, _LITTLE, _STEPS = 0.1, 0.1, 30
+"""Variance around such a place, part of its own prior that it keeps, and steps of EM."""
 _DRAWS = 5
 """Crowds without a taste that the leading direction is compared with."""
 
@@ -95,6 +99,7 @@ class _Fit:
     """Places and directions, and the consensus beside them."""
 
     own: Floats
+    """Places by people's own votes alone, and how unsure these are."""
     own_covariance: Floats
     place: Floats
     covariance: Floats
@@ -115,10 +120,12 @@ class _Problem:
     person: Codes
     n_people: int
     penalties: Penalties
+    able: Mask
+    """(n_people,) who has votes enough to have a taste."""
     by_features: bool = False
     """Whether features say something of the items' places."""
-    able: Mask | None = None
     together: bool = False
+    """Whether people are drawn to each other's places; else to one normal distribution."""
 
     @property
     def tasted(self) -> Comparisons:
@@ -182,11 +189,11 @@ def tastes_of(
     able
         (n_people,) who has votes enough to have a taste, and to be the median person.
     """
-    problem = _Problem(rows, person, n_people, penalties, able=able)
+    problem = _Problem(rows, person, n_people, penalties, able)
     nothing = Tastes.none(n_people, rows.n_items, rows.features.shape[1])
     if np.count_nonzero(able) < 4 or rows.n_items < 3 or not _may_differ(problem, weight, expected):
         return nothing, start
-    fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS)
+    fold = folds_of_votes(rows.winner, rows.loser, person, _FOLDS, rows.target == 1.0)
     kept = [weight * (fold != one) for one in range(_FOLDS)]
     fits = [_without(problem, one, start) for one in kept]
     errors = [_without(problem, careful * (fold != one), start) for one in range(_FOLDS)]
@@ -257,7 +264,7 @@ def geometric_median(points: Floats) -> Floats:
 
 
 def drawn_to_each_other(
-    place: Floats, covariance: Floats, able: Mask, anywhere_too: float = _ANYWHERE
+    place: Floats, covariance: Floats, able: Mask, elsewhere: float
 ) -> tuple[Floats, Floats]:
     """(n_people, k) places and (n_people, k, k) covariances, given where other people stand.
 
@@ -269,8 +276,12 @@ def drawn_to_each_other(
     ----------
     place, covariance
         By everybody's own votes, and a prior N(0, I).
+    able
+        (n_people,) whose places count.
+    elsewhere
+        So many people more are taken to stand anywhere, by N(0, I).
     """
-    n, k = place.shape
+    k = place.shape[1]
     precision = np.linalg.inv(covariance)
     known = np.flatnonzero(able)
     if known.size > _SPOTS:
@@ -293,7 +304,7 @@ def drawn_to_each_other(
     share = np.append(np.full(known.size, 0.5 / known.size), 0.5)
     for _ in range(_STEPS):
         stand = (likelihood[able] * share / (likelihood[able] @ share)[:, None]).sum(axis=0)
-        stand[-1] += anywhere_too
+        stand[-1] += elsewhere
         share = stand / stand.sum()
     chance = likelihood * share
     chance /= chance.sum(axis=1, keepdims=True)
@@ -311,7 +322,9 @@ def _may_differ(problem: _Problem, weight: Floats, expected: Floats) -> bool:
         return False
     found, _ = problem.leading(named, departure, scale)
     chance, rows = expected[named], problem.rows
-    mark = marks_of_votes(rows.winner[named], rows.loser[named], problem.person[named])
+    mark = marks_of_votes(
+        rows.winner[named], rows.loser[named], problem.person[named], rows.target[named] == 1.0
+    )
     for number in range(_DRAWS):
         drawn = (uniform(mark, number) < chance) - chance
         if problem.leading(named, drawn, scale)[0] >= found:
@@ -349,7 +362,7 @@ def _fit(problem: _Problem, weight: Floats, start: _Fit) -> _Fit:
             own, covariance = _newton(problem, weight, known, items, own)
         place, spread = own, covariance
         if problem.together:
-            place, spread = drawn_to_each_other(own, covariance, problem.able)
+            place, spread = drawn_to_each_other(own, covariance, problem.able, _ANYWHERE)
         for a in range(place.shape[1]):
             rest = _of_votes(np.delete(place, a, 1), np.delete(items, a, 1), rows, person)
             one = replace(silent, offset=known + rest, loading=np.append(place[:, a], 0.0)[person])

@@ -86,8 +86,11 @@ def judge_people(
             crowd = crowd if large else judged(ballots, penalties=ranking, tastes=settings.tastes)
     if large and settings.tastes:
         crowd = judged(ballots, penalties=ranking, before=crowd)
-    pushed = pushes(crowd.without_tastes(), crowd.judging(), ranking)
-    if pushed.any():
+    wide = replace(search, items=1.0 / _FIRST_VARIANCE)
+    pushed = pushes(crowd.without_tastes(), crowd.judging(), wide)
+    import os
+    if os.environ.get("PUSHLOG"): print("PUSH", float(pushed.sum()), len(pushed), pushed.any(), flush=True)
+    if pushed.any() and os.environ.get("PUSH","1")=="1":
         less = replace(ballots, weight=ballots.weight * (1.0 - pushed))
         crowd = judged(less, penalties=ranking, tastes=settings.tastes)
     rows, weight = crowd.as_read(), crowd.weight()
@@ -191,8 +194,9 @@ def _with_items(
     kernel can say of every item it has seen what its votes say.
     """
     import os
+
     shrink = float(os.environ.get("SHRINK", "0.4"))
-    if tuned is None or os.environ.get("OOF","1")=="0":
+    if tuned is None or os.environ.get("OOF", "1") == "0":
         plain = logistic_fit(rows, weight, search, tolerance=1e-4)
         variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
     else:
