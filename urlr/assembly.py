@@ -28,6 +28,10 @@ from urlr.votes.ballots import Ballots
 from urlr.votes.table import VoteTable
 
 
+_NAMED = 5
+"""Items that a warning names."""
+
+
 @dataclass(frozen=True, slots=True)
 class RankedItems:
     """All items that are ranked, with their scores."""
@@ -97,7 +101,7 @@ def assembled_ranker(
     kept = np.bincount(edges, ~model.pruned, graph.n_edges) > 0
     findings = [
         *checked.findings,
-        *_remarks(ballots, tuned, trust, settings),
+        *_remarks(graph.items, ballots, tuned, trust, settings),
         *after_pruning(graph, kept, checked.n_components, alone=alone),
     ]
     scores = item_table(
@@ -160,7 +164,7 @@ def assembled_ranker(
 
 
 def _remarks(
-    ballots: Ballots, tuned: TunedSpace, trust: Trust, settings: FitSettings
+    items: pd.Index[Any], ballots: Ballots, tuned: TunedSpace, trust: Trust, settings: FitSettings
 ) -> list[Finding]:
     """What the stages have to say that is no fault of the votes' form."""
     texts = []
@@ -171,6 +175,12 @@ def _remarks(
     if trust.votes.counted.any() and not trust.votes.margin.any():
         held_out = message("of_people") if trust.tuned is None else message("on_items")
         texts.append(message("no_better_than_chance", held_out=held_out))
+    if trust.pushed.any():
+        rows, n = trust.crowd.rows, trust.crowd.rows.n_items
+        of_item = np.bincount(rows.winner, trust.pushed, n)
+        of_item = np.maximum(of_item, np.bincount(rows.loser, trust.pushed, n))
+        most = items[np.argsort(-of_item, kind="stable")[:_NAMED]].tolist()
+        texts.append(message("pushed_items", count=round(trust.pushed.sum()), names=most))
     if settings.ridge == "tuned" and trust.tuned is None and tuned.space.feature_map is not None:
         texts.append(message("ridge_not_tuned", ridge=RIDGE))
     return [Finding("warning", text) for text in texts]

@@ -328,6 +328,11 @@ MESSAGES = {
         "Votes {held_out} left out of the fit are foretold no better than by chance, so nobody "
         "could be judged by the others. Look at the votes before trusting this."
     ),
+    "pushed_items": (
+        "Some {count:,} votes seem to push items that are compared far more often than others, "
+        "whoever cast them: {names:some 5}. They count less. Look at who may vote in whose name, "
+        "and how pairs are drawn."
+    ),
     "of_people": "of people",
     "on_items": "on items",
     "ridge_not_tuned": "Too few votes to tune the ridge on items left out; {ridge:g} was used.",

@@ -87,8 +87,8 @@ _METHOD = [
     Defect(
         "the least suspicious votes are set aside first",
         "urlr/model/robust.py",
-        "np.argsort(-suspected[able]",
-        "np.argsort(suspected[able]",
+        "np.argsort(-suspected[rows]",
+        "np.argsort(suspected[rows]",
         "quick",
         _in("urlr/test_default"),
     ),

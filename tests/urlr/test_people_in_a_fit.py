@@ -151,7 +151,10 @@ def test_pushes_under_honest_names_count_less():
     crowd = honest(0, Size(votes=6000))
     made = attacked(crowd, "honest names", 0.4, 0)
     ranker = urlr.fit(made.votes, replicates=0)
-    assert tau_of(ranker, made) >= tau_of(urlr.fit(crowd.votes, replicates=0), crowd) - 0.1
+    alone = urlr.fit(crowd.votes, replicates=0)
+    assert tau_of(ranker, made) >= tau_of(alone, crowd) - 0.1
+    said, before = ({text.code for text in one.facts.warnings} for one in (ranker, alone))
+    assert said - before == {"pushed_items"}
     assert not accused(ranker)
 
 
@@ -226,7 +229,7 @@ def test_who_is_known_is_foretold_better_by_their_own_taste():
     pairs = left["winner"].to_numpy(), left["loser"].to_numpy()
     own = ranker.probability(*pairs, annotator=left["annotator"].to_numpy())
     anybody = ranker.probability(*pairs)
-    assert np.log(own).mean() > np.log(anybody).mean() + 0.04
+    assert np.log(own).mean() > np.log(anybody).mean() + 0.03
 
 
 def test_a_person_and_a_taste_have_scores_of_their_own():

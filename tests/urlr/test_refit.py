@@ -7,7 +7,7 @@ import pytest
 from graphs import seeded
 
 import urlr
-from urlr.model.item_effects import item_variance
+from urlr.model.item_effects import item_variance, unsure_of_features
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
 from urlr.model.refit import refit
 from urlr.model.tuning import tuned_space
@@ -92,24 +92,27 @@ def test_a_warm_start_changes_nothing():
     np.testing.assert_allclose(warm.effects, again.effects, atol=1e-5)
 
 
-def test_coefficients_are_sought_beside_effects_of_twice_the_variance_which_then_get_0_4_of_it():
+def test_coefficients_are_sought_beside_effects_of_twice_the_variance_which_then_get_0_7_of_it():
+    """The variance is that of votes about what features say of items the fit has not seen."""
     made = crowd(rng=seeded(), n_items=60, n_features=3, n_votes=1500, private=0.5)
     ballots = ballots_of(vote_table(made.votes))
     options = urlr.FitSettings(ridge=1.0, curved=False, left_right=False, annotator_rates=False)
     table = feature_table(made.features)
     space = feature_space(table.items, table, options, rng=seeded())
     tuned = tuned_space(space, ballots.rows, ballots.weight, 1.0, 0)
-    standing, features = judge_people(ballots, tuned, options).votes, tuned.space.features
+    trust, features = judge_people(ballots, tuned, options), tuned.space.features
+    standing = trust.votes
     values = made.features.to_numpy()
     np.testing.assert_array_equal(features, mapped(tuned.space.feature_map, values))
     rows, weight = standing.rows, ballots.weight
     np.testing.assert_array_equal(standing.weight, weight)
     alone = Penalties(1.0, np.inf, np.inf)
     plain = logistic_fit(rows, weight, alone, tolerance=1e-4)
-    variance = item_variance(rows, weight, plain.scores(features), plain.lean)
+    variance = item_variance(rows, weight, trust.tuned.scores, plain.lean)
+    variance -= unsure_of_features(rows, weight, alone, plain)
     assert variance > 0.1
-    assert 1.0 / standing.ranking.items == pytest.approx(0.4 * variance)
+    assert 1.0 / standing.ranking.items == pytest.approx(0.7 * variance)
     fitted = refit(rows, weight, standing.ranking, limit=0.4, tolerance=1e-8)
-    wide = replace(alone, items=1.0 / (2.0 * variance))
+    wide = replace(alone, items=1.0 / (2.9 * 0.7 * variance))
     first = logistic_fit(rows, weight, wide, limit=0.4, tolerance=1e-8)
     np.testing.assert_allclose(fitted.coefficients, first.coefficients, atol=1e-6)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.special import chdtr, chdtrc, expit
 
 from urlr.arrays import Codes, Floats
-from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
+from urlr.model.logistic import Comparisons, LogisticFit, Metric, Penalties, logistic_fit
 from urlr.model.tuning import calibration
 
 _FARTHEST = 4.0
@@ -23,6 +23,8 @@ _EXPECTED = float(
 )  # E min(z^2, c) for a standard normal z
 _LARGEST = 25.0
 _MOST_SCORES = 1e3
+_SAMPLE = 2_000
+"""Items that are looked at where there are more."""
 _STEPS = 4
 """Doublings of the variance of scores, up or down, that are tried."""
 _EXACT = 400
@@ -85,6 +87,19 @@ def item_variance(rows: Comparisons, weight: Floats, scores: Floats, lean: float
         else:
             high = middle
     return high
+
+
+def unsure_of_features(
+    rows: Comparisons, weight: Floats, penalties: Penalties, fitted: LogisticFit
+) -> float:
+    """Mean variance of what features say of an item, given the votes and the ridge."""
+    chance = expit(rows.log_odds(fitted.scores(rows.features), fitted.lean))
+    metric = Metric.of(rows, weight * chance * (1.0 - chance), penalties)
+    some = np.unique(np.linspace(0, rows.n_items - 1, _SAMPLE).round().astype(np.int64))
+    spread = linalg.solve_triangular(
+        metric.factor, rows.features[some].T, lower=True, check_finite=False
+    )
+    return float((spread**2).sum(axis=0).mean())
 
 
 def score_variance(rows: Comparisons, weight: Floats, *, lean: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from urlr.arrays import Floats
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
-_WIDER = float(os.environ.get("WIDER", "5.0"))
+_WIDER = 2.9
 """Times the variance of the effects that items are allowed while coefficients are sought."""
 
 

@@ -379,7 +379,7 @@ def _slips_of_the_alike(votes: Departures, group: Mask, opinion: Floats) -> Floa
         size = int(np.searchsorted(np.cumsum(votes.count[nearest]), enough)) + 1
         people = np.zeros(votes.n_people, np.bool_)
         people[nearest[: max(size, 2)]] = True
-        found.append(_slips(votes, people))
+        found.append(_slips(votes, people, votes.kept_back))
     rates = np.array([against.sum() / max(n.sum(), 1.0) for n, against in found])
     order = np.argsort(rates, kind="stable")
     middle = order[order.size // 4 : max(order.size - order.size // 4, 1)]
@@ -387,10 +387,12 @@ def _slips_of_the_alike(votes: Departures, group: Mask, opinion: Floats) -> Floa
     return _by_clarity(n, against, opinion)
 
 
-def _slips(votes: Departures, people: Mask) -> tuple[Floats, Floats]:
+def _slips(votes: Departures, people: Mask, among: Mask | None = None) -> tuple[Floats, Floats]:
     """Votes of people, by how clear an opinion of the others among them is; those against it."""
     mine, inside = _by_each_other(votes, people)
     seen = inside != 0
+    if among is not None:
+        seen &= among[mine]
     size, weight = np.digitize(np.abs(inside[seen]), _SIZES), votes.weight[mine][seen]
     n = np.bincount(size, weight, len(_SIZES) + 1).astype(np.float64)
     against = np.bincount(size, weight * (inside[seen] < 0), len(_SIZES) + 1)

@@ -56,9 +56,19 @@ def folds_of_votes(
 ) -> Ints:
     """(n_votes,) fold of each vote; all votes of a person on a pair are in one.
 
-    The same whatever people and items are called, and in whatever order votes come.
+    Everybody's pairs are dealt in turn, so that folds have as many of them. The same whatever
+    people and items are called, and in whatever order votes come.
     """
-    return np.asarray(marks_of_votes(winner, loser, person, decided) % n_folds, np.int64)
+    mark = marks_of_votes(winner, loser, person, decided)
+    order = np.lexsort((mark, person))
+    new = np.diff(person[order], prepend=-2) != 0
+    pair = np.cumsum(new | (np.diff(mark[order], prepend=-1) != 0))
+    first = np.flatnonzero(new)
+    place = pair - np.repeat(pair[first], np.diff(np.append(first, order.size)))
+    start = np.repeat(mark[order][first], np.diff(np.append(first, order.size)))
+    fold = np.empty(order.size, np.int64)
+    fold[order] = (place + start) % n_folds
+    return fold
 
 
 def marks_of_votes(winner: Codes, loser: Codes, person: Codes, decided: Mask | None = None) -> Ints:

@@ -33,9 +33,9 @@ _ITEMS, _PEOPLE = 9.0, 1.0
 _ROUNDS = 6
 _FEATURES = 100.0
 """Times the ridge on the features of the consensus: tastes are seen less well than that."""
-_FOLDS = 3
+_FOLDS = 4
 _TOLERANCE = 1e-2
-_CLEARER = 0.75
+_CLEARER = 1.0
 """A direction more must foretell held-out votes better by so many standard errors."""
 _STEEPNESS = 0.3
 """Variance of how steep people vote, beside a consensus of 1."""

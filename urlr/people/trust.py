@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from urlr.arrays import Floats, Progress, no_progress
-from urlr.model.item_effects import item_variance, score_variance, tuned_variance
+from urlr.model.item_effects import (
+    item_variance,
+    score_variance,
+    tuned_variance,
+    unsure_of_features,
+)
 from urlr.model.logistic import Comparisons, Penalties, logistic_fit
 from urlr.model.pushed_items import pushes
 from urlr.model.robust import WeighedVotes
@@ -18,8 +23,9 @@ from urlr.people.crowd import Crowd, crowd_of, equal_say
 from urlr.settings import FitSettings
 from urlr.votes.ballots import Ballots
 
-_SHRINK = 0.4
-"""Share of the estimated variance that item effects get."""
+_SHRINK, _SHRINK_UNSEEN = 0.4, 0.7
+"""Share of the estimated variance that item effects get, while people are judged and in the
+ranking: more makes scores of items with many votes better, and campaigns more costly."""
 _LEAST_VARIANCE = 1e-3
 _FIRST_VARIANCE = 2.0
 """Of scores without features, while people are judged."""
@@ -46,6 +52,8 @@ class Trust:
     tuned: Tuned | None
     """The ridge, and what it says of votes on items left out; None without features, and where too
     few votes are left out."""
+    pushed: Floats
+    """(n_rows,) chance that a vote pushes an item, whoever cast it; it counts so much less."""
     trusted: float = 1.0
     """How much of a margin people left out go by, all in all."""
 
@@ -66,7 +74,7 @@ def judge_people(
     rows = replace(ballots.rows, features=space.features)
     ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
     if not alone:
-        ranking = _with_items(search, rows, ballots.weight, settings, tuned)
+        ranking = _with_items(search, rows, ballots.weight, settings)
     judged = partial(
         _crowd_by_features,
         features=space.features,
@@ -82,15 +90,15 @@ def judge_people(
         before = search.features
         search, tuned = _tuned_again(crowd, search, chosen, None)
         if large or abs(np.log(search.features / before)) > _OTHERWISE:
-            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings, tuned)
+            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
             crowd = crowd if large else judged(ballots, penalties=ranking, tastes=settings.tastes)
     if large and settings.tastes:
         crowd = judged(ballots, penalties=ranking, before=crowd)
-    wide = replace(search, items=1.0 / _FIRST_VARIANCE)
-    pushed = pushes(crowd.without_tastes(), crowd.judging(), wide)
-    import os
-    if os.environ.get("PUSHLOG"): print("PUSH", float(pushed.sum()), len(pushed), pushed.any(), flush=True)
-    if pushed.any() and os.environ.get("PUSH","1")=="1":
+    pushed = np.zeros(rows.n_rows)
+    if settings.coordination == "drop":
+        wide = replace(search, items=1.0 / _FIRST_VARIANCE)
+        pushed = pushes(crowd.without_tastes(), crowd.judging(), wide)
+    if pushed.any():
         less = replace(ballots, weight=ballots.weight * (1.0 - pushed))
         crowd = judged(less, penalties=ranking, tastes=settings.tastes)
     rows, weight = crowd.as_read(), crowd.weight()
@@ -123,7 +131,7 @@ def judge_people(
         counted,
         crowd.left_out,
     )
-    return Trust(crowd, votes, tuned, trusted)
+    return Trust(crowd, votes, tuned, pushed, trusted)
 
 
 def _crowd_by_features(
@@ -186,22 +194,24 @@ def _with_items(
     rows: Comparisons,
     weight: Floats,
     settings: FitSettings,
-    tuned: Tuned | None,
+    tuned: Tuned | None = None,
 ) -> Penalties:
     """The same penalties, and one on what items have of their own beyond their features.
 
-    By how far their votes are from what features say of them where the fit has not seen them: a
-    kernel can say of every item it has seen what its votes say.
+    By how far their votes are from what features say of them where the fit has not seen them
+    (`tuned`), less what is unsure of that: a kernel can say of every item it has seen what its
+    votes say. People are judged by less, by how far votes are from a fit to them, because a
+    consensus that gives items much of their own follows a campaign.
     """
-    import os
-
-    shrink = float(os.environ.get("SHRINK", "0.4"))
-    if tuned is None or os.environ.get("OOF", "1") == "0":
-        plain = logistic_fit(rows, weight, search, tolerance=1e-4)
-        variance = item_variance(rows, weight, plain.scores(rows.features), plain.lean)
+    plain = logistic_fit(rows, weight, search, tolerance=1e-4)
+    if tuned is None:
+        shrink, variance = (
+            _SHRINK,
+            item_variance(rows, weight, plain.scores(rows.features), plain.lean),
+        )
     else:
-        lean = 0.0
-        variance = item_variance(rows, weight, tuned.scores, lean)
+        shrink, variance = _SHRINK_UNSEEN, item_variance(rows, weight, tuned.scores, plain.lean)
+        variance = max(variance - unsure_of_features(rows, weight, search, plain), 0.0)
     own = settings.item_effects and variance * shrink > _LEAST_VARIANCE
     return replace(search, items=1.0 / (shrink * variance) if own else np.inf)
 
