@@ -27,7 +27,6 @@ from urlr.verdicts import LinkEvidence
 from urlr.votes.ballots import Ballots
 from urlr.votes.table import VoteTable
 
-
 _NAMED = 5
 """Items that a warning names."""
 

@@ -17,7 +17,7 @@ from urlr.arrays import Floats, Ints, Mask, Progress
 from urlr.assembly import RankedItems, Sureness, assembled_ranker
 from urlr.graph.comparisons import ComparisonGraph, graph_of
 from urlr.ids import positions
-from urlr.model.resampling import Foretold, Tau, replicates_for, score_intervals
+from urlr.model.resampling import HeldOutVotes, Tau, replicates_for, score_intervals
 from urlr.model.robust import RobustFit, people_left_out, robust_fit
 from urlr.model.top import rests_on
 from urlr.model.tuning import tuned_space
@@ -143,7 +143,7 @@ def _how_sure(
             ranked.compared,
             ranked.scores,
             n_replicates,
-            foretold=tuple(held_out.values()),
+            predicted=tuple(held_out.values()),
             part=ranked.part,
             variance=ranked.variance,
             few=ranked.few,
@@ -162,16 +162,16 @@ def _how_sure(
     return Sureness(n_replicates, intervals, taus.get("people"), taus.get("items"), first, ten)
 
 
-def _held_out(model: RobustFit, trust: Trust) -> dict[str, Foretold]:
+def _held_out(model: RobustFit, trust: Trust) -> dict[str, HeldOutVotes]:
     """Votes with what fits that have not seen their people, or their items, say of them."""
     crowd, tuned, ballots = trust.crowd, trust.tuned, trust.crowd.ballots
     decided = ~ballots.tie & (ballots.weight > 0)
-    found: dict[str, Foretold] = {}
+    found: dict[str, HeldOutVotes] = {}
 
     def add(of: str, margin: Floats, judged: Mask) -> None:
         if np.count_nonzero(decided & judged) >= _FEWEST:
             as_cast = np.where(crowd.is_turned, -margin, margin)
-            found[of] = Foretold(as_cast, decided & judged, ballots.weight)
+            found[of] = HeldOutVotes(as_cast, decided & judged, ballots.weight)
 
     margin, judged = people_left_out(model, crowd.fold)
     add("people", margin, judged & ~crowd.left_out)

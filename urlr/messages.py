@@ -288,7 +288,7 @@ MESSAGES = {
     "unknown_columns": "{count:# column} of the votes not used: {names:some 10}.",
     "ignored_columns": "{count:# column} that hold no numbers, not used: {names:some}.",
     "one_sided_items": (
-        "Only {count:,} of {n_items:# item} both win and lose: how well votes are foretold then "
+        "Only {count:,} of {n_items:# item} both win and lose: how well votes are predicted then "
         "says nothing. Are ids written in two ways, or are winners compared with losers alone?"
     ),
     "guessed_votes": (
@@ -325,7 +325,7 @@ MESSAGES = {
         "count as nameless."
     ),
     "no_better_than_chance": (
-        "Votes {held_out} left out of the fit are foretold no better than by chance, so nobody "
+        "Votes {held_out} left out of the fit are predicted no better than by chance, so nobody "
         "could be judged by the others. Look at the votes before trusting this."
     ),
     "pushed_items": (

@@ -301,7 +301,7 @@ def mixed_share(wins: npt.NDArray[Any], losses: npt.NDArray[Any]) -> float | Non
 
     In a strict order without any error, an item with k decided votes does both with the chance
     (k - 1) / (k + 1). Nearly none do where ids are split in two, or where only winners are compared
-    with losers: then whatever orders the two sides foretells every vote. None where too few would.
+    with losers: then whatever orders the two sides predicts every vote. None where too few would.
     """
     decided = wins + losses
     expected = float(np.sum((decided - 1) / (decided + 1), where=decided > 0))

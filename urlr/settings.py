@@ -46,7 +46,7 @@ class FitSettings:
     """The default, "robust", or the method of the "paper", to the letter."""
     prune: Prune = "auto"
     """Share to set aside: of the votes, or in the paper of the edges; or "auto": votes that are
-    likely wrong (in the paper: the share that best foretells held-out votes, if clearly better
+    likely wrong (in the paper: the share that best predicts held-out votes, if clearly better
     than none). The paper also has the rules "bic", "aic" and "sigma"."""
     ridge: float | Literal["tuned"] = "tuned"
     """Ridge of the ranking function; "tuned" on items left out, 0.001 in the paper."""

@@ -38,7 +38,7 @@ class Explorer:
     n_pruned: Ints
     """(n_shares,) train votes set aside."""
     agreement: Floats
-    """(n_shares,) share of the held-out votes that the ranking foretells; equal scores count one
+    """(n_shares,) share of the held-out votes that the ranking predicts; equal scores count one
     half."""
     low: Floats
     """(n_shares,) ends of the 90 % interval, the votes on a pair standing or falling together."""
@@ -76,7 +76,7 @@ def explore(
     Parameters
     ----------
     train, held_out
-        Votes to learn from, and votes to be foretold.
+        Votes to learn from, and votes to be predicted.
     chosen
         The share that was chosen, to be marked; tried as well.
     like
@@ -86,7 +86,7 @@ def explore(
     Raises
     ------
     VoteError
-        If the train votes cannot be ranked, or none of the held-out votes can be foretold.
+        If the train votes cannot be ranked, or none of the held-out votes can be predicted.
     FeatureError, ConvergenceError
         As a fit would.
     """
@@ -105,8 +105,8 @@ def explore(
         every = read.items if table is None else _either(read.items, asked.items)
         scores = np.stack([*judged.rankings(shares.tolist(), every, table)])
     ballots = ballots_of(asked).without(judged.not_heard)
-    foretold = _foretold(ballots, positions(every, asked.items), scores)
-    agreement, low, high = foretold.figures.T
+    predicted = _predicted_by(ballots, positions(every, asked.items), scores)
+    agreement, low, high = predicted.figures.T
     own = scores[int(np.searchsorted(shares, chosen))]
     top = np.argsort(np.stack([ranks_of(row) for row in scores]), axis=1, kind="stable")
     return Explorer(
@@ -119,21 +119,21 @@ def explore(
         top=np.asarray(top[:, :TOP], np.int64),
         tau_chosen=np.array([_tau(row, own) for row in scores]),
         chosen=chosen,
-        n_held_out=foretold.n_votes,
+        n_held_out=predicted.n_votes,
         n_train=judged.ballots.rows.n_rows,
         n_turned=judged.n_turned,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Foretold:
+class _Agreement:
     n_votes: int
     figures: Floats
     """(n_shares, 3) agreement, low and high."""
 
 
-def _foretold(ballots: Ballots, place: Ints, scores: Floats) -> _Foretold:
-    """How well scores, one row per share, foretell the decided ones of these votes."""
+def _predicted_by(ballots: Ballots, place: Ints, scores: Floats) -> _Agreement:
+    """How well scores, one row per share, predict the decided ones of these votes."""
     winner, loser = place[ballots.rows.winner], place[ballots.rows.loser]
     known = ~ballots.tie & (winner >= 0) & (loser >= 0)
     if not known.any():
@@ -146,7 +146,7 @@ def _foretold(ballots: Ballots, place: Ints, scores: Floats) -> _Foretold:
         right = 0.5 + 0.5 * np.sign(row[winner] - row[loser])
         one = share_interval(right, weight, pair)
         figures.append((one.value, one.low, one.high))
-    return _Foretold(winner.size, np.array(figures))
+    return _Agreement(winner.size, np.array(figures))
 
 
 def _either(first: pd.Index[Any], second: pd.Index[Any]) -> pd.Index[Any]:

@@ -42,7 +42,7 @@ from urlr.votes.ballots import Ballots, ballots_of
 from urlr.votes.table import VoteTable, voted_ids
 
 TIMES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Numbers of votes at which reliability is foretold, times those there are."""
+"""Numbers of votes at which reliability is predicted, times those there are."""
 ENOUGH = 0.95
 """Reliability to which the number of votes is told."""
 

@@ -143,7 +143,7 @@ def tuned_variance(
     """
     silent = replace(rows, offset=None)
 
-    foretold: dict[int, Floats] = {}
+    predicted: dict[int, Floats] = {}
 
     def loss(step: int) -> float:
         penalties = Penalties(1.0, 0.5 * 2.0 ** (-step), lean)
@@ -162,7 +162,7 @@ def tuned_variance(
             each = np.logaddexp(0.0, -margin) + (1.0 - some.target) * margin
             total += float(say[out] @ each)
             said[out] = margin
-        foretold[step] = said
+        predicted[step] = said
         return total
 
     losses = {0: loss(0), 1: loss(1)}
@@ -175,7 +175,7 @@ def tuned_variance(
         step += way
     best = min(losses, key=lambda one: losses[one])
     counted = (say > 0) & (rows.target == 1.0)
-    return 2.0 * 2.0**best, calibration(foretold[best], counted, say)
+    return 2.0 * 2.0**best, calibration(predicted[best], counted, say)
 
 
 def posterior_variance(

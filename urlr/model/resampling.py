@@ -41,7 +41,7 @@ Tau = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class HeldOutVotes:
     """Votes and what models that had not seen them said of them."""
 
     margin: Floats
@@ -71,7 +71,7 @@ class Intervals:
     """(n_items,) best rank, 5 % quantile over the replicates."""
     rank_high: Ints
     taus: tuple[Tau, ...]
-    """Of the foretold margins given."""
+    """Of the predicted margins given."""
 
 
 def score_intervals(
@@ -81,7 +81,7 @@ def score_intervals(
     scores: Floats,
     n_replicates: int,
     *,
-    foretold: Sequence[Foretold] = (),
+    predicted: Sequence[HeldOutVotes] = (),
     part: Ints | None = None,
     variance: Floats,
     few: Mask,
@@ -106,20 +106,20 @@ def score_intervals(
     variance, few
         (n_items,) how unsure scores are by the model, and which have so few votes that to draw
         these anew says less: theirs are the wider of the two, and so are their ranks.
-    foretold
+    predicted
         Held-out votes whose Kendall tau gets an interval from the same draws.
     """
     n = model.rows.n_rows
     total = np.zeros(scores.size)
     squares = np.zeros(scores.size)
     ranks = np.empty((n_replicates, scores.size), np.int32)
-    taus = np.zeros((n_replicates, len(foretold)))
+    taus = np.zeros((n_replicates, len(predicted)))
     limit = model.search.limit
     counts = np.empty(n)
     for turn in range(n_replicates):
         progress("how sure", turn / n_replicates)
         kernels.times_drawn(rng.integers(0, n, n, dtype=np.int32), counts)
-        taus[turn] = [one.tau(counts) for one in foretold]
+        taus[turn] = [one.tau(counts) for one in predicted]
         some = np.flatnonzero(counts)  # a third of the votes are not drawn
         rows, times = model.rows.taken(some), counts[some]
         weight = model.weight[some] * times
@@ -166,7 +166,7 @@ def score_intervals(
         np.maximum(ends[1], own).astype(np.int64),
         tuple(
             (one.tau(), float(low), float(high))
-            for one, low, high in zip(foretold, *between, strict=True)
+            for one, low, high in zip(predicted, *between, strict=True)
         ),
     )
 

@@ -36,7 +36,7 @@ _FEATURES = 100.0
 _FOLDS = 4
 _TOLERANCE = 1e-2
 _CLEARER = 1.0
-"""A direction more must foretell held-out votes better by so many standard errors."""
+"""A direction more must predict held-out votes better by so many standard errors."""
 _STEEPNESS = 0.3
 """Variance of how steep people vote, beside a consensus of 1."""
 _ANYWHERE = 8.0
@@ -174,7 +174,7 @@ def tastes_of(
 ) -> tuple[Tastes, LogisticFit]:
     """Find as many directions of taste as held-out votes support, and the consensus beside them.
 
-    A direction more is kept if it foretells held-out votes better than error rates do.
+    A direction more is kept if it predicts held-out votes better than error rates do.
 
     Parameters
     ----------
@@ -198,20 +198,20 @@ def tastes_of(
     fits = [_without(problem, one, start) for one in kept]
     errors = [_without(problem, careful * (fold != one), start) for one in range(_FOLDS)]
     counted = np.where((person >= 0) & (rows.target == 1.0), weight, 0.0)
-    before, plain = (_foretold(problem, some, fold, kept) for some in (errors, fits))
+    before, plain = (_predicted_by(problem, some, fold, kept) for some in (errors, fits))
     if counted @ plain > counted @ before:
         before = plain
     n, gains = 0, []
 
     def more(of: _Problem) -> tuple[list[_Fit], Floats, float, float]:
-        """One direction more in every fold, and what it adds to foretelling the votes left out.
+        """One direction more in every fold, and what it adds to predicting the votes left out.
 
-        Where the first fold is foretold worse, the others are not tried.
+        Where the first fold is predicted worse, the others are not tried.
         """
         tried: list[_Fit] = []
         for one, start in zip(kept, fits, strict=True):
             tried.append(_fit(of, one, start))
-            now = _foretold(of, tried, fold, kept)
+            now = _predicted_by(of, tried, fold, kept)
             seen = fold < len(tried)
             gain = np.where(seen, counted * (now - before), 0.0)
             if gain.sum() < -np.sqrt((gain**2).sum()):
@@ -420,7 +420,7 @@ def _steepness(problem: _Problem, log_odds: Floats, weight: Floats) -> Floats:
     return factor
 
 
-def _foretold(
+def _predicted_by(
     problem: _Problem, fits: Sequence[_Fit], fold: Ints, kept: Sequence[Floats]
 ) -> Floats:
     """(n_rows,) log-likelihood of every vote by the fit that has not seen it.

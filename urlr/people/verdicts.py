@@ -3,7 +3,7 @@ that everything reads.
 
 Accused are the careless, the reversed, the one-sided and the coordinated, and at most a tenth of
 these accusations should be mistaken. Nobody is accused because they differ: a person counts as
-careless only if what they say is foretold neither by the consensus, nor by a taste that others
+careless only if what they say is predicted neither by the consensus, nor by a taste that others
 share, nor by what they say themselves in other votes.
 """
 
