@@ -94,8 +94,8 @@ def held_out_rate(
     """Rate that best predicts held-out votes, if better than none by one standard error, else 0.
 
     Pairs are dealt into five folds; each fold's votes are predicted by a path and a ridge fit on
-    the others. Agreement needs no outlier variable of the held-out vote. The standard error is that of
-    the difference to no pruning, edge by edge.
+    the others. Agreement needs no outlier variable of the held-out vote. The standard error is that
+    of the difference to no pruning, edge by edge.
 
     Parameters
     ----------
