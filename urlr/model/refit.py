@@ -9,7 +9,7 @@ import numpy as np
 from urlr.arrays import Floats
 from urlr.model.logistic import Comparisons, LogisticFit, Penalties, logistic_fit
 
-_WIDER = 2.9
+_WIDER = 2.4
 """Times the variance of the effects that items are allowed while coefficients are sought."""
 
 

@@ -23,9 +23,9 @@ from urlr.people.crowd import Crowd, crowd_of, equal_say
 from urlr.settings import FitSettings
 from urlr.votes.ballots import Ballots
 
-_SHRINK, _SHRINK_UNSEEN = 0.4, 0.7
-"""Share of the estimated variance that item effects get, while people are judged and in the
-ranking: more makes scores of items with many votes better, and campaigns more costly."""
+_SHRINK = 0.85
+"""Share of the estimated variance that item effects get: more makes scores of items with many votes
+better, and campaigns more costly."""
 _LEAST_VARIANCE = 1e-3
 _FIRST_VARIANCE = 2.0
 """Of scores without features, while people are judged."""
@@ -38,6 +38,8 @@ _ROUGHLY, _OF_COLUMN = 1e-3, 0.1
 """Tolerance of the fit that makes it, and the ridge on it."""
 _OTHERWISE = 1.0
 """Change of the logarithm of the ridge from which on people are judged once more."""
+_TRIES = 3
+"""Times that pushes are looked for, as long as these show who acts together."""
 _ENOUGH, _PEOPLE = 50, 5
 """Votes and people from which on the variance of scores is tuned on people left out."""
 
@@ -74,7 +76,7 @@ def judge_people(
     rows = replace(ballots.rows, features=space.features)
     ranking = replace(search, items=1.0 / _FIRST_VARIANCE)
     if not alone:
-        ranking = _with_items(search, rows, ballots.weight, settings)
+        ranking = _with_items(search, rows, ballots.weight, settings, tuned)
     judged = partial(
         _crowd_by_features,
         features=space.features,
@@ -90,17 +92,24 @@ def judge_people(
         before = search.features
         search, tuned = _tuned_again(crowd, search, chosen, None)
         if large or abs(np.log(search.features / before)) > _OTHERWISE:
-            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings)
+            ranking = _with_items(search, crowd.as_read(), crowd.weight(), settings, tuned)
             crowd = crowd if large else judged(ballots, penalties=ranking, tastes=settings.tastes)
     if large and settings.tastes:
         crowd = judged(ballots, penalties=ranking, before=crowd)
     pushed = np.zeros(rows.n_rows)
     if settings.coordination == "drop":
         wide = replace(search, items=1.0 / _FIRST_VARIANCE)
-        pushed = pushes(crowd.without_tastes(), crowd.judging(), wide)
-    if pushed.any():
-        less = replace(ballots, weight=ballots.weight * (1.0 - pushed))
-        crowd = judged(less, penalties=ranking, tastes=settings.tastes)
+        for _ in range(_TRIES):
+            pushed = pushes(crowd.without_tastes(), crowd.judging(), wide)
+            if not pushed.any():
+                break
+            less = replace(ballots, weight=ballots.weight * (1.0 - pushed))
+            found = judged(less, penalties=ranking, tastes=settings.tastes)
+            if np.array_equal(found.apart, crowd.apart):
+                crowd = found
+                break
+            # Those who pushed are seen now: without them there may be no other pushes.
+            crowd = judged(ballots, penalties=ranking, tastes=settings.tastes, before=found)
     rows, weight = crowd.as_read(), crowd.weight()
     progress("how much items differ", 0.0)
     if alone:
@@ -194,26 +203,20 @@ def _with_items(
     rows: Comparisons,
     weight: Floats,
     settings: FitSettings,
-    tuned: Tuned | None = None,
+    tuned: Tuned | None,
 ) -> Penalties:
     """The same penalties, and one on what items have of their own beyond their features.
 
-    By how far their votes are from what features say of them where the fit has not seen them
-    (`tuned`), less what is unsure of that: a kernel can say of every item it has seen what its
-    votes say. People are judged by less, by how far votes are from a fit to them, because a
-    consensus that gives items much of their own follows a campaign.
+    By how far their votes are from what features say of them where the fit has not seen them, less
+    what is unsure of that: a kernel can say of every item it has seen what its votes say.
     """
     plain = logistic_fit(rows, weight, search, tolerance=1e-4)
-    if tuned is None:
-        shrink, variance = (
-            _SHRINK,
-            item_variance(rows, weight, plain.scores(rows.features), plain.lean),
-        )
-    else:
-        shrink, variance = _SHRINK_UNSEEN, item_variance(rows, weight, tuned.scores, plain.lean)
-        variance = max(variance - unsure_of_features(rows, weight, search, plain), 0.0)
-    own = settings.item_effects and variance * shrink > _LEAST_VARIANCE
-    return replace(search, items=1.0 / (shrink * variance) if own else np.inf)
+    scores = plain.scores(rows.features) if tuned is None else tuned.scores
+    variance = _SHRINK * item_variance(rows, weight, scores, plain.lean)
+    if tuned is not None:
+        variance -= _SHRINK * unsure_of_features(rows, weight, search, plain)
+    own = settings.item_effects and variance > _LEAST_VARIANCE
+    return replace(search, items=1.0 / variance if own else np.inf)
 
 
 def _variance_of_scores(
