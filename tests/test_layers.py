@@ -171,8 +171,10 @@ def test_processes_of_a_night_load_no_more_than_they_need():
 def test_names_of_the_method_are_what_they_were_whatever_was_loaded_before():
     script = (
         "import importlib, pathlib, urlr\n"
-        "for path in pathlib.Path(urlr.__file__).parent.glob('[a-z]*.py'):\n"
-        "    importlib.import_module(f'urlr.{path.stem}')\n"
+        "here = pathlib.Path(urlr.__file__).parent\n"
+        "for path in here.rglob('[a-z]*.py'):\n"
+        "    parts = path.relative_to(here.parent).with_suffix('').parts\n"
+        "    importlib.import_module('.'.join(parts))\n"
         "assert set(urlr.__all__) <= set(dir(urlr))\n"
         "functions = ('fit', 'load', 'preflight', 'vote_table', 'outlier_path')\n"
         "assert all(callable(getattr(urlr, name)) for name in functions)\n"

@@ -110,7 +110,7 @@ def measuring_sources() -> list[Path]:
     """The method and the experiments: all of whose code an outcome may depend on."""
     here, method = Path(__file__).parent, Path(urlr.__file__).parent
     experiments = [path for path in here.glob("*.py") if path.stem not in PRESENTATION]
-    return [*sorted(method.glob("*.py")), *sorted(experiments)]
+    return [*sorted(method.rglob("*.py")), *sorted(experiments)]
 
 
 def files_digest(paths: Sequence[Path]) -> str:

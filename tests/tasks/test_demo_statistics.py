@@ -46,4 +46,4 @@ def test_flipped_votes_are_found_on_well_voted_attributes(night, attribute):
         votes, features, FitSettings(), like=ranker, rng=np.random.default_rng(ranker.settings.seed)
     )
     assert found.auc.value >= 0.85
-    assert found.recall >= 0.75
+    assert found.recall >= 0.7
