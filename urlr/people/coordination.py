@@ -364,7 +364,7 @@ def _slips_of_the_alike(votes: Departures, group: Mask, opinion: Floats) -> Floa
 
     A crowd of several tastes is of no mind as a whole, however careful its people are. So some
     people are each seen beside those who depart from the consensus as they do, as many as have cast
-    as many votes as the group; the half of them in the middle counts.
+    as many votes as the group; the middle half of them counts.
     """
     others = np.flatnonzero(votes.able & ~group)
     seeds = others[np.argsort(-votes.count[others], kind="stable")]

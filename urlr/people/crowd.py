@@ -355,8 +355,8 @@ def _reversed(crowd: Crowd) -> Mask:
 def _of_own_mind(crowd: Crowd) -> Mask:
     """(n_people,) whose own opinions of items say more than the consensus turned around does.
 
-    Somebody who reads the question the other way round says what the others say, turned around. Who
-    has another taste may seem to, by chance, where the others hardly agree themselves.
+    A person who misreads the question says the opposite of what the others say. A person of another
+    taste may seem to, by chance, where the others hardly agree themselves.
     """
     ballots = crowd.ballots
     rows = np.flatnonzero((ballots.annotator >= 0) & ~ballots.tie & (ballots.weight > 0))

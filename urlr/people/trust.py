@@ -55,7 +55,7 @@ class Trust:
     """The ridge, and what it says of votes on items left out; None without features, and where too
     few votes are left out."""
     pushed: Floats
-    """(n_rows,) chance that a vote pushes an item, whoever cast it; it counts so much less."""
+    """(n_rows,) chance that a vote pushes an item under any name; it counts so much less."""
     trusted: float = 1.0
     """How much of a margin people left out go by, all in all."""
 
