@@ -330,8 +330,8 @@ MESSAGES = {
     ),
     "pushed_items": (
         "Some {count:,} votes seem to push items that are compared far more often than others, "
-        "under many names: {names:some 5}. They count less. Look at who may vote in whose name, and "
-        "how pairs are drawn."
+        "under many names: {names:some 5}. They count less. Look at who may vote in whose name, "
+        "and how pairs are drawn."
     ),
     "of_people": "of people",
     "on_items": "on items",

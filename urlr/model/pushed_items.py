@@ -1,6 +1,6 @@
 """Items that a share of their votes lifts or sinks, whatever they are compared with.
 
-People who push items under the names of honest people are not recognised as people. What remains
+Nobody can be recognised who pushes items under the names of honest people. What remains
 is that these items are compared more often than others, and that so many of their votes do not
 depend on the opponent: for an item of which a share a of the votes pushes it up,
 
